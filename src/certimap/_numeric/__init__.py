@@ -1,1 +1,1 @@
-"""Numerical primitives shared by every layer; imports nothing else from the package."""
+"""Floating-point helpers without knowledge of models."""

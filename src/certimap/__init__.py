@@ -1,0 +1,60 @@
+"""Maximum a-posteriori inference for Bayesian factor graphs, with a proof of how good the answer is."""
+
+from certimap.certificate import Certificate, CertificateError
+from certimap.model.constraints import (
+    all_of,
+    any_of,
+    at_least,
+    at_most,
+    cannot_link,
+    exactly,
+    fix,
+    implies,
+    must_link,
+)
+from certimap.model.errors import ModelError
+from certimap.model.expressions import linear
+from certimap.model.factors import black_box, gated, parity, potts, ridge, separable, table
+from certimap.model.model import Block, Model
+from certimap.model.soft import soft
+from certimap.model.univariate import gaussian, laplace, log, logistic, poisson, polynomial, student_t
+from certimap.results import IterationRecord, Result, Status, StopReason
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Block",
+    "Certificate",
+    "CertificateError",
+    "IterationRecord",
+    "Model",
+    "ModelError",
+    "Result",
+    "Status",
+    "StopReason",
+    "all_of",
+    "any_of",
+    "at_least",
+    "at_most",
+    "black_box",
+    "cannot_link",
+    "exactly",
+    "fix",
+    "gated",
+    "gaussian",
+    "implies",
+    "laplace",
+    "linear",
+    "log",
+    "logistic",
+    "must_link",
+    "parity",
+    "poisson",
+    "polynomial",
+    "potts",
+    "ridge",
+    "separable",
+    "soft",
+    "student_t",
+    "table",
+]

@@ -1,0 +1,1 @@
+"""Engines: masters, trees and the ledger of proved bounds."""

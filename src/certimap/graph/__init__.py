@@ -1,0 +1,1 @@
+"""Compilation of a model into read-only arrays: columns, rows, blocks and batches."""

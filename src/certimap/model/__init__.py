@@ -1,0 +1,1 @@
+"""The model language: variables, factors, hard and soft constraints, blocks."""

@@ -1,0 +1,1 @@
+"""Factor families: values, certified conjugates and cuts of each kind of factor."""

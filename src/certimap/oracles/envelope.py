@@ -1,0 +1,1 @@
+"""placeholder while the family modules are written"""

@@ -1,0 +1,147 @@
+"""What a factor family offers the engines.
+
+An oracle serves one batch of terms. Its cuts are certified: for every returned cut
+    theta_i(x) <= u.x + h   for all x in dom theta_i within the cut's box,
+where h already includes the floating-point margin. Nothing else an oracle does can make a bound wrong.
+
+A family is one file with one subclass and one registration line:
+
+    @register("my_family")
+    class MyOracle(Oracle):
+        def value(self, y): ...
+        def upper(self, box): ...
+        def conjugate(self, i, u, box): ...
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certimap.graph.graph import FactorBatch, FactorGraph
+from certimap.oracles.envelope import envelope_cut
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Box:
+    """lower <= y <= upper over all columns of the graph."""
+
+    lower: Floats
+    upper: Floats
+
+    def part(self, columns: Ints) -> tuple[Floats, Floats]:
+        return self.lower[columns], self.upper[columns]
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Cuts on terms of one batch: theta_i(x) <= u.x + h, or 0 <= u.x + h where `feasibility` (theta_i = -inf beyond).
+
+    `term[k]` is the position in the batch, `u[k]` has one entry per scope column. A `local` cut holds only on the
+    box it was made for, restricted to the term's scope.
+    """
+
+    term: Ints
+    u: Floats
+    h: Floats
+    local: NDArray[np.bool_]
+    feasibility: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.term)
+
+    @staticmethod
+    def none(width: int) -> Cuts:
+        flags = np.zeros(0, dtype=bool)
+        return Cuts(np.zeros(0, dtype=np.int64), np.zeros((0, width)), np.zeros(0), flags, flags)
+
+    @staticmethod
+    def of(term: Ints, u: Floats, h: Floats, *, local: bool = False, feasibility: bool = False) -> Cuts:
+        flags = np.ones(len(term), dtype=bool)
+        return Cuts(np.asarray(term, dtype=np.int64), u, h, flags & local, flags & feasibility)
+
+    @staticmethod
+    def join(parts: list[Cuts], width: int) -> Cuts:
+        if not parts:
+            return Cuts.none(width)
+        return Cuts(
+            np.concatenate([p.term for p in parts]),
+            np.concatenate([p.u for p in parts]),
+            np.concatenate([p.h for p in parts]),
+            np.concatenate([p.local for p in parts]),
+            np.concatenate([p.feasibility for p in parts]),
+        )
+
+
+class Oracle(ABC):
+    """Values, certified bounds and cuts for the terms of one batch. `m` terms, `w` scope columns each."""
+
+    exact_at_integers = True  # cuts are tight at every feasible point whose integer columns are whole
+    global_cuts = True  # conjugates over the whole domain, whatever the box
+
+    def __init__(self, batch: FactorBatch, graph: FactorGraph) -> None:
+        self.batch = batch
+        self.scope = batch.scope
+        self.graph = graph
+
+    @abstractmethod
+    def value(self, y: Floats) -> Floats:
+        """(m,) theta_i at y; -inf outside the domain. At fractional y any finite or -inf value is allowed."""
+
+    @abstractmethod
+    def upper(self, box: Box) -> Floats:
+        """(m,) finite certified upper bounds of theta_i over the box."""
+
+    @abstractmethod
+    def conjugate(self, i: int, u: Floats, box: Box) -> tuple[float, Floats]:
+        """A certified upper bound on max over dom and box of theta_i(x) - u.x, and a point x that nearly attains it."""
+
+    def separate(self, y: Floats, t: Floats, box: Box, tolerance: float) -> Cuts:
+        """Cuts violated at (y, t): terms with t_i > envelope of theta_i at y + tolerance, as tight at y as can be had.
+
+        The default minimises u.y + conjugate(u) by cutting planes; families with a closed form override it.
+        """
+        parts = [
+            cut
+            for i in range(len(self.batch))
+            if (cut := envelope_cut(self, i, y[self.scope[i]], float(t[i]), box, tolerance)) is not None
+        ]
+        return Cuts.join(parts, self.scope.shape[1])
+
+    def proposals(self, box: Box) -> Cuts:
+        """Cuts worth having before the first LP; the default is the constant bound of every term."""
+        m, w = self.scope.shape
+        return Cuts.of(np.arange(m), np.zeros((m, w)), self.upper(box), local=not self.global_cuts)
+
+    def branch_scores(self, y: Floats, gap: Floats) -> Floats:
+        """(m, w) how much each scope column is to blame for the gaps (m,) between t and the value at y."""
+        return np.repeat(np.maximum(gap, 0.0)[:, None], self.scope.shape[1], axis=1)
+
+
+OracleClass = Callable[[FactorBatch, FactorGraph], Oracle]
+_REGISTRY: dict[str, OracleClass] = {}
+
+
+def register(kind: str) -> Callable[[OracleClass], OracleClass]:
+    """Class decorator: the oracle of all factors of this kind."""
+
+    def remember(oracle: OracleClass) -> OracleClass:
+        _REGISTRY[kind] = oracle
+        return oracle
+
+    return remember
+
+
+def oracles_for(graph: FactorGraph) -> list[Oracle]:
+    """One oracle per batch of the graph."""
+    missing = sorted({b.kind for b in graph.batches} - set(_REGISTRY))
+    if missing:
+        raise KeyError(f"no oracle is registered for factors of kind {', '.join(missing)}")
+    return [_REGISTRY[b.kind](b, graph) for b in graph.batches]

@@ -1,0 +1,1 @@
+"""Log tables and reports."""

@@ -1,0 +1,1 @@
+"""Independent re-checking of certificates."""
