@@ -47,6 +47,8 @@ class Model:
         self.blocks: list[Block] = []
         self.constraints: dict[str, Constraint] = {}
         self.softs: list[Soft] = []
+        self._added: set[Factor] = set()  # factors compare by identity
+        self._grouped: set[Factor] = set()
 
     # ----------------------------------------------------------------------------------------------------- variables
     def categorical(self, name: str, states: int | Sequence[str], shape: int | tuple[int, ...] | None = None) -> Any:
@@ -110,11 +112,12 @@ class Model:
         for part in parts:
             if isinstance(part, Factor):
                 self._own(part.label(), (a.variable for a in part.atoms))
-                if any(part is f for f in self.factors):
+                if part in self._added:
                     raise ModelError(f"factor {part.label()} is already in the model")
                 if name:
                     part.name = name
                 self.factors.append(part)
+                self._added.add(part)
             elif isinstance(part, Block):
                 self._add_block(part)
             elif isinstance(part, LinearExpression):
@@ -255,15 +258,16 @@ class Model:
 
     def _add_block(self, block: Block) -> None:
         for f in block.factors:
-            if not any(f is g for g in self.factors):
-                self.add(f)
-            if any(f is g for b in self.blocks for g in b.factors):
+            if f in self._grouped:
                 raise ModelError(f"factor {f.label()} is already in another block")
+            if f not in self._added:
+                self.add(f)
         touched = {v for f in block.factors for v in f.variables()}
         for v in block.private:
             if v not in touched:
                 raise ModelError(f"block: private variable {v.name} occurs in none of the block's factors")
         self.blocks.append(block)
+        self._grouped.update(block.factors)
 
 
 def _subscript(index: tuple[int, ...]) -> str:
