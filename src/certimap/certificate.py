@@ -34,6 +34,7 @@ class CutRecord:
     """theta_block(x) <= u.x + h on `box` (None: everywhere); a feasibility cut says 0 <= u.x + h on the block's domain.
 
     `columns` are the block's scope. `h` is the solver's claim and is recomputed. `lower`/`upper` bound the scope.
+    `witness` is the point whose tangent the cut is, for factors known by their gradients only.
     """
 
     block: int
@@ -43,6 +44,7 @@ class CutRecord:
     feasibility: bool = False
     lower: NDArray[np.float64] | None = None
     upper: NDArray[np.float64] | None = None
+    witness: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)

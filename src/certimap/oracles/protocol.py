@@ -17,67 +17,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from certimap.graph.graph import FactorBatch, FactorGraph
+from certimap.oracles.cuts import Box, Cuts, Floats, Ints
 from certimap.oracles.envelope import envelope_cut
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Box:
-    """lower <= y <= upper over all columns of the graph."""
-
-    lower: Floats
-    upper: Floats
-
-    def part(self, columns: Ints) -> tuple[Floats, Floats]:
-        return self.lower[columns], self.upper[columns]
-
-
-@dataclass(frozen=True)
-class Cuts:
-    """Cuts on terms of one batch: theta_i(x) <= u.x + h, or 0 <= u.x + h where `feasibility` (theta_i = -inf beyond).
-
-    `term[k]` is the position in the batch, `u[k]` has one entry per scope column. A `local` cut holds only on the
-    box it was made for, restricted to the term's scope.
-    """
-
-    term: Ints
-    u: Floats
-    h: Floats
-    local: NDArray[np.bool_]
-    feasibility: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.term)
-
-    @staticmethod
-    def none(width: int) -> Cuts:
-        flags = np.zeros(0, dtype=bool)
-        return Cuts(np.zeros(0, dtype=np.int64), np.zeros((0, width)), np.zeros(0), flags, flags)
-
-    @staticmethod
-    def of(term: Ints, u: Floats, h: Floats, *, local: bool = False, feasibility: bool = False) -> Cuts:
-        flags = np.ones(len(term), dtype=bool)
-        return Cuts(np.asarray(term, dtype=np.int64), u, h, flags & local, flags & feasibility)
-
-    @staticmethod
-    def join(parts: list[Cuts], width: int) -> Cuts:
-        if not parts:
-            return Cuts.none(width)
-        return Cuts(
-            np.concatenate([p.term for p in parts]),
-            np.concatenate([p.u for p in parts]),
-            np.concatenate([p.h for p in parts]),
-            np.concatenate([p.local for p in parts]),
-            np.concatenate([p.feasibility for p in parts]),
-        )
+__all__ = ["Box", "Cuts", "Floats", "Ints", "Oracle", "oracles_for", "register"]
 
 
 class Oracle(ABC):
@@ -118,7 +65,9 @@ class Oracle(ABC):
     def proposals(self, box: Box) -> Cuts:
         """Cuts worth having before the first LP; the default is the constant bound of every term."""
         m, w = self.scope.shape
-        return Cuts.of(np.arange(m), np.zeros((m, w)), self.upper(box), local=not self.global_cuts)
+        # A global cut has to hold outside this box too.
+        where = Box(self.graph.lower, self.graph.upper) if self.global_cuts else box
+        return Cuts.of(np.arange(m), np.zeros((m, w)), self.upper(where), local=not self.global_cuts)
 
     def branch_scores(self, y: Floats, gap: Floats) -> Floats:
         """(m, w) how much each scope column is to blame for the gaps (m,) between t and the value at y."""
