@@ -126,7 +126,10 @@ class LinearProgram:
     def solve(self, iteration_limit: int | None = None, time_limit: float | None = None) -> LpStatus:
         """Simplex from the last basis; an unreliable outcome is tried once more from scratch."""
         # HiGHS counts iterations per run, but time since the program was created.
-        _check(self._highs.setOptionValue("simplex_iteration_limit", iteration_limit or _NO_LIMIT), "set an iteration limit")
+        _check(
+            self._highs.setOptionValue("simplex_iteration_limit", iteration_limit or _NO_LIMIT),
+            "set an iteration limit",
+        )
         stop = float("inf") if time_limit is None else self._highs.getRunTime() + time_limit
         _check(self._highs.setOptionValue("time_limit", stop), "set a time limit")
         status = self._run()
