@@ -1,1 +1,1 @@
-"""Log tables and reports."""
+"""What users read: the log table."""
