@@ -111,7 +111,7 @@ def _joint_table(members: Sequence[Factor], private: Sequence[Variable]) -> Fact
     for f in members:
         axes = [scope.index(v) for v in f.variables()]
         order = np.argsort(axes)
-        values = _dense(f).transpose(order)
+        values = dense_values(f).transpose(order)
         spread = [shape[axis] if axis in axes else 1 for axis in range(len(scope))]
         total = total + values.reshape(spread)
     kept = tuple(v for v in scope if v not in private)
@@ -123,7 +123,8 @@ def _joint_table(members: Sequence[Factor], private: Sequence[Variable]) -> Fact
     return Table(kept, np.ascontiguousarray(total), f"block({label})")
 
 
-def _dense(factor: Factor) -> NDArray[np.float64]:
+def dense_values(factor: Factor) -> NDArray[np.float64]:
+    """The log-values of a table-like factor, one axis per variable."""
     match factor:
         case Table(log_values=values):
             return values

@@ -1,0 +1,129 @@
+"""Feasible points for the incumbent: rounding, local search, fix-and-solve, polishing. None of this enters a proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy.optimize import LinearConstraint, minimize
+
+from certimap.engines.cut_master import CutMaster
+from certimap.engines.ledger import Ledger
+from certimap.engines.local_search import discrete_search
+from certimap.oracles.protocol import Box
+
+Floats = NDArray[np.float64]
+
+SEARCH_KICKS = 300
+SEARCH_STARTS = 8  # independent starts; their number must not depend on the number of workers
+FIX_ROUNDS = 25
+POLISH_COLUMNS = 200
+
+
+class Heuristics:
+    """Proposes points to the ledger; every accepted value is the model's closed form."""
+
+    def __init__(self, master: CutMaster, ledger: Ledger, seed: int, n_jobs: int) -> None:
+        self._master = master
+        self._graph = master.graph
+        self._ledger = ledger
+        self._seed = seed
+        self._n_jobs = n_jobs
+        self._search = discrete_search(master.graph)
+        self._continuous = np.flatnonzero(~master.graph.integer)
+        self._tried: set[bytes] = set()
+
+    def offer(self, y: Floats) -> bool:
+        """Decode, check and value a point; True if it is the new incumbent."""
+        assignment: dict[str, Any] = self._graph.decode(y)
+        return self._ledger.offer(assignment, self._graph.model.value(assignment))
+
+    def at_root(self, y: Floats | None) -> bool:
+        """Before or after the root relaxation: several long local searches (in parallel threads), then the rest."""
+        improved = False
+        if self._search is not None:
+            rng = np.random.default_rng(self._seed)
+            start = self._master.box.upper * 0.0 if y is None else y
+            points = [start, *(rng.random(self._graph.n_columns) for _ in range(SEARCH_STARTS - 1))]
+            found = Parallel(n_jobs=self._n_jobs, prefer="threads")(
+                delayed(self._search.improve)(p, SEARCH_KICKS, np.random.default_rng([self._seed, k]))
+                for k, p in enumerate(points)
+            )
+            for point in found:
+                improved |= point is not None and self.offer(point)
+        return improved or (y is not None and self.at_node(y))
+
+    def at_node(self, y: Floats) -> bool:
+        """Round the LP point; repair and improve what rounding gives."""
+        rounded = self._graph.encode(self._graph.decode(y))
+        key = rounded[self._graph.integer].tobytes()
+        if len(self._continuous) == 0:
+            if key in self._tried:
+                return False
+            self._tried.add(key)
+            if self._search is not None:
+                point = self._search.improve(rounded, 0, np.random.default_rng(self._seed))
+                return point is not None and self.offer(point)
+            return self.offer(rounded)
+        improved = self.offer(rounded)
+        if key not in self._tried:
+            self._tried.add(key)
+            improved |= self._fix_and_solve(rounded)
+        return improved
+
+    def _fix_and_solve(self, rounded: Floats) -> bool:
+        """Fix the integer columns, run a short cut loop for the continuous ones, polish, and offer."""
+        master, whole = self._master, self._graph.integer
+        home = master.box
+        box = Box(np.where(whole, rounded, home.lower), np.where(whole, rounded, home.upper))
+        if (box.lower > home.upper).any() or (box.upper < home.lower).any():
+            return self._polish(rounded)
+        master.move_to(box)
+        point, improved = None, False
+        for _ in range(FIX_ROUNDS):
+            relaxation = master.solve()
+            if relaxation.y is None or relaxation.t is None:
+                break
+            point = relaxation.y
+            if relaxation.bound <= self._ledger.cutoff or not master.separate(point, relaxation.t, 1e-7):
+                break
+        master.move_to(home)
+        if point is not None:
+            improved = self.offer(point)
+            improved |= self._polish(point)
+        return improved
+
+    def _polish(self, y: Floats) -> bool:
+        """Local maximisation over the continuous columns with the integer ones fixed."""
+        free = self._continuous
+        if not 0 < len(free) <= POLISH_COLUMNS:
+            return False
+        objective = _negative_value(self._master, y, free)
+        bounds = list(zip(self._graph.lower[free], self._graph.upper[free], strict=True))
+        rows = self._graph.rows
+        dense = rows.matrix.toarray()[:, free]
+        touching = np.flatnonzero(np.abs(dense).sum(axis=1) > 0)
+        if len(touching):
+            fixed = rows.matrix[touching] @ np.where(self._graph.integer, y, 0.0)
+            linear = LinearConstraint(dense[touching], rows.lower[touching] - fixed, rows.upper[touching] - fixed)
+            found = minimize(objective, y[free], method="SLSQP", bounds=bounds, constraints=linear)
+        else:
+            found = minimize(objective, y[free], method="L-BFGS-B", bounds=bounds)
+        polished = y.copy()
+        polished[free] = np.clip(found.x, self._graph.lower[free], self._graph.upper[free])
+        return self.offer(polished)
+
+
+def _negative_value(master: CutMaster, y: Floats, free: NDArray[np.int64]) -> Callable[[Floats], float]:
+    """Minus the objective as a function of the free columns; a large finite number outside the domain."""
+
+    def objective(x: Floats) -> float:
+        point = y.copy()
+        point[free] = x
+        total = float(master.graph.cost @ point) + sum(float(o.value(point).sum()) for o in master.oracles)
+        return -total if np.isfinite(total) else 1e12
+
+    return objective

@@ -1,0 +1,129 @@
+"""The ledger: the incumbent, the proved bound, the history, and the decision to stop. All engines write into one."""
+
+from __future__ import annotations
+
+import math
+import resource
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from certimap.results import Callback, IterationRecord, StopReason, relative_gap
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop. `gap` is relative, see `results.relative_gap`; limits that are None do not bind."""
+
+    gap: float = 1e-6
+    max_nodes: int | None = None
+    max_iterations: int | None = None
+    time_limit: float | None = None
+    memory_limit: float | None = None  # megabytes of resident memory of the process
+
+
+class Ledger:
+    """Keeps log_map <= MAP <= upper_bound. Only engines that proved a bound call `prove`."""
+
+    def __init__(self, limits: Limits, callback: Callback | None = None) -> None:
+        self.limits = limits
+        self.assignment: Mapping[str, Any] | None = None
+        self.log_map = -math.inf
+        self.upper_bound = math.inf
+        self.history: list[IterationRecord] = []
+        self.iterations = 0
+        self.nodes = 0
+        self.interrupted = False
+        self._callback = callback
+        self._started = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._started
+
+    # ------------------------------------------------------------------------------------------------------- results
+    def offer(self, assignment: Mapping[str, Any], value: float) -> bool:
+        """Accept a feasible point (value in closed form) if it beats the incumbent."""
+        if not value > self.log_map:
+            return False
+        self.assignment, self.log_map = assignment, value
+        return True
+
+    def prove(self, upper_bound: float) -> None:
+        """Record a valid upper bound; the best one stays. A proved bound never lies below a feasible value."""
+        self.upper_bound = max(min(self.upper_bound, upper_bound), self.log_map)
+
+    @property
+    def cutoff(self) -> float:
+        """Boxes with bounds up to here are closed: what they could add lies within the tolerance."""
+        if self.log_map == -math.inf:
+            return -math.inf
+        return self.log_map + self.limits.gap * max(1.0, abs(self.log_map))
+
+    def record(self, source: str, *, open_nodes: int, cuts: int = 0, columns: int = 0) -> None:
+        """Append a line to the history and tell the callback."""
+        line = IterationRecord(
+            source,
+            self.iterations,
+            self.nodes,
+            open_nodes,
+            self.upper_bound,
+            self.log_map,
+            cuts,
+            columns,
+            self.seconds,
+        )
+        self.history.append(line)
+        if self._callback is not None:
+            try:
+                self._callback(line)
+            except KeyboardInterrupt:
+                self.interrupted = True
+
+    # ------------------------------------------------------------------------------------------------------ stopping
+    def stop_reason(self) -> StopReason | None:
+        """The reason to stop now, if there is one."""
+        limits = self.limits
+        if self.interrupted:
+            return StopReason.INTERRUPTED
+        if relative_gap(self.log_map, self.upper_bound) <= limits.gap:
+            return StopReason.TOLERANCE
+        if limits.max_nodes is not None and self.nodes >= limits.max_nodes:
+            return StopReason.NODES
+        if limits.max_iterations is not None and self.iterations >= limits.max_iterations:
+            return StopReason.ITERATIONS
+        if limits.time_limit is not None and self.seconds >= limits.time_limit:
+            return StopReason.TIME
+        if limits.memory_limit is not None and resident_megabytes() >= limits.memory_limit:
+            return StopReason.MEMORY
+        return None
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Within, the first Ctrl-C asks for an orderly stop with the results so far; the second one raises."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def ask_to_stop(signum: int, frame: FrameType | None) -> None:
+            if self.interrupted:
+                raise KeyboardInterrupt
+            self.interrupted = True
+
+        previous = signal.signal(signal.SIGINT, ask_to_stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, previous)
+
+
+def resident_megabytes() -> float:
+    """Peak resident memory of this process (the kernel reports kilobytes on Linux, bytes on macOS)."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10

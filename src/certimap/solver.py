@@ -1,0 +1,81 @@
+"""`solve`: compile the model, choose the engine, and return a result whose status follows from its bounds."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from certimap.engines.branch_and_cut import BranchAndCut
+from certimap.engines.conflict import irreducible_conflict
+from certimap.engines.ledger import Ledger, Limits
+from certimap.engines.proof import tree_certificate
+from certimap.graph.compile import compile_model
+from certimap.graph.graph import FactorGraph
+from certimap.model.errors import ModelError
+from certimap.model.model import Model
+from certimap.oracles.protocol import oracles_for
+from certimap.results import Callback, Result, Status, classify
+
+Algorithm = Literal["auto", "branch-and-cut", "branch-and-price", "gbd"]
+
+
+def solve(
+    model: Model,
+    *,
+    gap: float = 1e-6,
+    max_nodes: int | None = None,
+    time_limit: float | None = None,
+    memory_limit: float | None = None,
+    seed: int = 0,
+    algorithm: Algorithm = "auto",
+    n_jobs: int = 1,
+    callback: Callback | None = None,
+) -> Result:
+    """Maximise the model's log-density and prove how good the answer is.
+
+    gap: relative gap (upper_bound - log_map) / max(1, |log_map|) at which the answer counts as OPTIMAL.
+    max_nodes, time_limit (seconds), memory_limit (megabytes): stop early; the result still carries a valid bound.
+    n_jobs: threads for the independent parts of the primal search; the answer does not depend on it.
+    callback: called with every IterationRecord. Ctrl-C stops in an orderly way and keeps the result.
+
+    Never raises for a hard or infeasible model, only for a wrong one (ModelError).
+    """
+    ledger = Ledger(_limits(gap, max_nodes, time_limit, memory_limit), callback)
+    graph = compile_model(model)
+    with ledger.interruptible():
+        return _branch_and_cut(graph, ledger, seed, n_jobs)
+
+
+def _branch_and_cut(graph: FactorGraph, ledger: Ledger, seed: int, n_jobs: int) -> Result:
+    engine = BranchAndCut(graph, oracles_for(graph), ledger, seed=seed, n_jobs=n_jobs)
+    reason = engine.run()
+    conflict: tuple[str, ...] = ()
+    if classify(ledger.log_map, ledger.upper_bound, ledger.limits.gap) is Status.INFEASIBLE:
+        conflict = irreducible_conflict(graph.model)
+    certificate = tree_certificate(engine, conflict)
+    statistics = {
+        "nodes": float(ledger.nodes),
+        "lp_solves": float(engine.master.solves),
+        "cuts": float(len(engine.master.pool)),
+        "seconds": ledger.seconds,
+    }
+    return Result(
+        assignment=ledger.assignment,
+        log_map=ledger.log_map,
+        upper_bound=ledger.upper_bound,
+        status=classify(ledger.log_map, ledger.upper_bound, ledger.limits.gap),
+        stop_reason=reason,
+        certificate=certificate,
+        history=tuple(ledger.history),
+        conflict=conflict,
+        statistics=statistics,
+    )
+
+
+def _limits(gap: float, max_nodes: int | None, time_limit: float | None, memory_limit: float | None) -> Limits:
+    if not (math.isfinite(gap) and gap >= 0):
+        raise ModelError(f"solve: gap must be a finite number >= 0, got {gap!r}")
+    for name, limit in (("max_nodes", max_nodes), ("time_limit", time_limit), ("memory_limit", memory_limit)):
+        if limit is not None and not limit > 0:
+            raise ModelError(f"solve: {name} must be positive or None, got {limit!r}")
+    return Limits(gap=gap, max_nodes=max_nodes, time_limit=time_limit, memory_limit=memory_limit)
