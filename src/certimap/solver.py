@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Mapping
+from typing import Literal, get_args
 
+from certimap.certificate import Certificate
 from certimap.engines.branch_and_cut import BranchAndCut
 from certimap.engines.conflict import irreducible_conflict
+from certimap.engines.gbd import GeneralisedBenders
 from certimap.engines.ledger import Ledger, Limits
 from certimap.engines.proof import tree_certificate
 from certimap.graph.compile import compile_model
@@ -14,7 +17,7 @@ from certimap.graph.graph import FactorGraph
 from certimap.model.errors import ModelError
 from certimap.model.model import Model
 from certimap.oracles.protocol import oracles_for
-from certimap.results import Callback, Result, Status, classify
+from certimap.results import Callback, Result, Status, StopReason, classify
 
 Algorithm = Literal["auto", "branch-and-cut", "branch-and-price", "gbd"]
 
@@ -40,25 +43,46 @@ def solve(
 
     Never raises for a hard or infeasible model, only for a wrong one (ModelError).
     """
+    if algorithm not in get_args(Algorithm):
+        raise ModelError(f"solve: algorithm must be one of {', '.join(get_args(Algorithm))}, got {algorithm!r}")
     ledger = Ledger(_limits(gap, max_nodes, time_limit, memory_limit), callback)
     graph = compile_model(model)
     with ledger.interruptible():
+        if algorithm == "gbd":
+            return _gbd(graph, ledger)
         return _branch_and_cut(graph, ledger, seed, n_jobs)
 
 
 def _branch_and_cut(graph: FactorGraph, ledger: Ledger, seed: int, n_jobs: int) -> Result:
     engine = BranchAndCut(graph, oracles_for(graph), ledger, seed=seed, n_jobs=n_jobs)
     reason = engine.run()
-    conflict: tuple[str, ...] = ()
-    if classify(ledger.log_map, ledger.upper_bound, ledger.limits.gap) is Status.INFEASIBLE:
-        conflict = irreducible_conflict(graph.model)
-    certificate = tree_certificate(engine, conflict)
-    statistics = {
-        "nodes": float(ledger.nodes),
-        "lp_solves": float(engine.master.solves),
-        "cuts": float(len(engine.master.pool)),
-        "seconds": ledger.seconds,
-    }
+    conflict = _conflict(graph, ledger)
+    work = {"lp_solves": engine.master.solves, "cuts": len(engine.master.pool)}
+    return _result(ledger, reason, tree_certificate(engine, conflict), conflict, work)
+
+
+def _gbd(graph: FactorGraph, ledger: Ledger) -> Result:
+    engine = GeneralisedBenders(graph, oracles_for(graph), ledger)
+    reason = engine.run()
+    conflict = _conflict(graph, ledger)
+    local_bound = None if engine.certified else engine.local_bound
+    work = {"cuts": len(engine.constraints)}
+    return _result(ledger, reason, engine.certificate(conflict), conflict, work, local_bound)
+
+
+def _conflict(graph: FactorGraph, ledger: Ledger) -> tuple[str, ...]:
+    infeasible = classify(ledger.log_map, ledger.upper_bound, ledger.limits.gap) is Status.INFEASIBLE
+    return irreducible_conflict(graph.model) if infeasible else ()
+
+
+def _result(
+    ledger: Ledger,
+    reason: StopReason,
+    certificate: Certificate | None,
+    conflict: tuple[str, ...],
+    work: Mapping[str, int],
+    local_bound: float | None = None,
+) -> Result:
     return Result(
         assignment=ledger.assignment,
         log_map=ledger.log_map,
@@ -68,7 +92,8 @@ def _branch_and_cut(graph: FactorGraph, ledger: Ledger, seed: int, n_jobs: int) 
         certificate=certificate,
         history=tuple(ledger.history),
         conflict=conflict,
-        statistics=statistics,
+        local_bound=local_bound,
+        statistics={"nodes": ledger.nodes, "iterations": ledger.iterations, "seconds": ledger.seconds, **work},
     )
 
 

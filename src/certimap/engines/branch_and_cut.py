@@ -10,8 +10,10 @@ from __future__ import annotations
 import heapq
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from certimap.certificate import NodeRecord
 from certimap.engines.bounds import Multipliers
@@ -23,6 +25,8 @@ from certimap.engines.propagation import Propagator
 from certimap.graph.graph import FactorGraph
 from certimap.oracles.protocol import Box, Oracle
 from certimap.results import StopReason
+
+Floats = NDArray[np.float64]
 
 VIOLATION = 1e-7  # a cut must be violated by this much, relative to the objective's scale
 ROOT_ROUNDS = 200
@@ -86,14 +90,31 @@ class Tree:
         return [*self.closed, *(node for _, _, node in sorted(self._heap, key=lambda entry: entry[1]))]
 
 
+class Proposer(Protocol):
+    """Offers points to the ledger; returns whether the incumbent improved."""
+
+    def at_root(self, y: Floats | None) -> bool: ...
+
+    def at_node(self, y: Floats) -> bool: ...
+
+
 class BranchAndCut:
     """One solve of one graph; `run` returns why it stopped."""
 
-    def __init__(self, graph: FactorGraph, oracles: list[Oracle], ledger: Ledger, *, seed: int, n_jobs: int) -> None:
+    def __init__(
+        self,
+        graph: FactorGraph,
+        oracles: list[Oracle],
+        ledger: Ledger,
+        *,
+        seed: int = 0,
+        n_jobs: int = 1,
+        proposer: Proposer | None = None,
+    ) -> None:
         self.graph = graph
         self.ledger = ledger
         self.master = CutMaster(graph, oracles)
-        self.heuristics = Heuristics(self.master, ledger, seed, n_jobs)
+        self.heuristics = proposer or Heuristics(self.master, ledger, seed, n_jobs)
         self.propagator = Propagator(graph)
         self.tree = Tree(self.master.box)
 
@@ -158,7 +179,8 @@ class BranchAndCut:
                 break
             if not master.separate(relaxation.y, relaxation.t, VIOLATION * max(1.0, abs(node.bound)) / 10.0):
                 break
-            if rounds >= 3 and previous - node.bound < STALL_SHARE * (node.bound - max(ledger.log_map, -1e300)):
+            reach = node.bound - ledger.log_map if ledger.assignment is not None else abs(node.bound)
+            if rounds >= 3 and previous - node.bound < STALL_SHARE * reach:
                 break
             previous = node.bound
         master.purge()

@@ -60,19 +60,16 @@ class Heuristics:
         """Round the LP point; repair and improve what rounding gives."""
         rounded = self._graph.encode(self._graph.decode(y))
         key = rounded[self._graph.integer].tobytes()
-        if len(self._continuous) == 0:
-            if key in self._tried:
-                return False
-            self._tried.add(key)
-            if self._search is not None:
-                point = self._search.improve(rounded, 0, np.random.default_rng(self._seed))
-                return point is not None and self.offer(point)
-            return self.offer(rounded)
+        if key in self._tried and len(self._continuous) == 0:
+            return False
         improved = self.offer(rounded)
-        if key not in self._tried:
-            self._tried.add(key)
-            improved |= self._fix_and_solve(rounded)
-        return improved
+        if key in self._tried:
+            return improved
+        self._tried.add(key)
+        if self._search is not None:
+            point = self._search.improve(rounded, 0, np.random.default_rng(self._seed))
+            return (point is not None and self.offer(point)) or improved
+        return (len(self._continuous) > 0 and self._fix_and_solve(rounded)) or improved
 
     def _fix_and_solve(self, rounded: Floats) -> bool:
         """Fix the integer columns, run a short cut loop for the continuous ones, polish, and offer."""
