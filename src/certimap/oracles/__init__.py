@@ -1,1 +1,8 @@
-"""Factor families: values, certified conjugates and cuts of each kind of factor."""
+"""Factor families: values, certified conjugates and cuts of each kind of factor.
+
+Importing a family's module registers its oracle; all of them are imported here.
+"""
+
+from certimap.oracles import potts, tables
+
+__all__ = ["potts", "tables"]

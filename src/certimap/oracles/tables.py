@@ -1,0 +1,99 @@
+"""Oracles of tables: pairs by transportation problems, everything else by one small linear program per term.
+
+The scope of a table is one one-hot group per variable; its concave envelope at y is max sum_e p_e theta_e over
+distributions p of joint states with marginals y. It agrees with the table at every whole y.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from certimap._numeric.rounding import raised
+from certimap.graph.graph import FactorBatch, FactorGraph
+from certimap.oracles.cuts import Box, Cuts, Floats, Ints
+from certimap.oracles.discrete import FiniteOracle, allowed_states
+from certimap.oracles.joint_tables import JointTables
+from certimap.oracles.protocol import Oracle, register
+from certimap.oracles.transport import FEASIBILITY, NO_CUT, OPTIMALITY, conjugate_pairs, separate_pairs
+
+
+@register("table")
+def table_oracle(batch: FactorBatch, graph: FactorGraph) -> Oracle:
+    """Dense tables: the pairwise oracle where it applies."""
+    return PairTables(batch, graph) if batch.data["log_values"].ndim == 3 else JointTables(batch, graph)
+
+
+@register("sparse_table")
+def sparse_table_oracle(batch: FactorBatch, graph: FactorGraph) -> Oracle:
+    """Tables given by their finite states."""
+    return JointTables(batch, graph)
+
+
+class PairTables(FiniteOracle):
+    """Tables over two variables, all of one shape, -inf allowed."""
+
+    def __init__(self, batch: FactorBatch, graph: FactorGraph) -> None:
+        super().__init__(batch, graph)
+        self.theta: Floats = np.ascontiguousarray(batch.data["log_values"])
+        finite = np.isfinite(self.theta)
+        self._excluded = ~finite
+        self._finite_part = np.where(finite, self.theta, 0.0)
+        self._magnitude = np.abs(self._finite_part).max(axis=(1, 2))
+
+    def value(self, y: Floats) -> Floats:
+        """Mean under the product distribution: the entry where y is whole, -inf where it touches an excluded one."""
+        a, b = self._split(self.marginals(y))
+        mean = np.einsum("ei,eij,ej->e", a, self._finite_part, b, optimize=True)
+        lost = np.einsum("ei,eij,ej->e", a, self._excluded, b, optimize=True)
+        return np.where(lost > 0.0, -np.inf, mean)
+
+    def upper(self, box: Box) -> Floats:
+        """The largest entry that the box allows."""
+        a, b = self._split(allowed_states(box, self.scope, self.starts))
+        open_entries = a[:, :, None] & b[:, None, :]
+        return np.asarray(np.where(open_entries, self.theta, -np.inf).max(axis=(1, 2)))
+
+    def conjugate(self, i: int, u: Floats, box: Box) -> tuple[float, Floats]:
+        """Over the whole domain; see `FiniteOracle`."""
+        a, b = u[: self.sizes[0]], u[self.sizes[0] :]
+        row, column = np.unravel_index(np.argmax(self.theta[i] - a[:, None] - b[None, :]), self.sizes)
+        x = np.zeros(len(u))
+        x[row] = x[self.sizes[0] + column] = 1.0
+        best = float(self.theta[i, row, column] - a[row] - b[column])
+        return float(raised(np.array(best), self._magnitude[i] + np.abs(a).max() + np.abs(b).max(), 2)), x
+
+    def conjugates(self, u: Floats) -> Floats:
+        h = np.empty(len(u))
+        conjugate_pairs(self.theta, u, h)
+        return self._with_margin(h, u, self._magnitude)
+
+    def separate(self, y: Floats, t: Floats, box: Box, tolerance: float) -> Cuts:
+        """Optimal duals of the transportation problem at y, or Hall's condition where y is outside the hull."""
+        x = self.marginals(y)
+        u = np.empty_like(x)
+        kinds = np.empty(len(x), dtype=np.int8)
+        separate_pairs(self.theta, x, t, tolerance, u, kinds)
+        term = np.flatnonzero(kinds != NO_CUT)
+        u, kinds = u[term], kinds[term]
+        h = np.zeros(len(term))  # Hall's condition holds in integers: no margin
+        optimality = np.flatnonzero(kinds == OPTIMALITY)
+        of = term[optimality]
+        h[optimality] = self._conjugates_of(of, u[optimality])
+        excess = t[term] - np.einsum("ew,ew->e", u, x[term]) - h
+        violated = (kinds == FEASIBILITY) | (excess > tolerance)
+        kept = np.flatnonzero(violated)
+        flags = np.zeros(len(kept), dtype=bool)
+        return Cuts(term[kept], u[kept], h[kept], flags, kinds[kept] == FEASIBILITY)
+
+    def _conjugates_of(self, terms: Ints, u: Floats) -> Floats:
+        h = np.empty(len(u))
+        conjugate_pairs(self.theta[terms], u, h)
+        return self._with_margin(h, u, self._magnitude[terms])
+
+    def _with_margin(self, h: Floats, u: Floats, magnitude: Floats) -> Floats:
+        """Two subtractions of numbers no larger than this scale."""
+        a, b = self._split(np.abs(u))
+        return np.asarray(raised(h, magnitude + a.max(axis=1) + b.max(axis=1), 2))
+
+    def _split(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return x[:, : self.sizes[0]], x[:, self.sizes[0] :]
