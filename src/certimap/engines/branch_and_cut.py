@@ -175,7 +175,7 @@ class BranchAndCut:
             if not node.depth:
                 ledger.prove(node.bound)
                 self.record("C", pending=node.bound)
-            if ledger.stop_reason() is not None:
+            if ledger.urgent_reason() is not None:
                 break
             if not master.separate(relaxation.y, relaxation.t, VIOLATION * max(1.0, abs(node.bound)) / 10.0):
                 break

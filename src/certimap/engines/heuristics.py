@@ -17,7 +17,7 @@ from certimap.oracles.protocol import Box
 
 Floats = NDArray[np.float64]
 
-SEARCH_KICKS = 300
+FIRST_KICKS, SEARCH_KICKS = 20, 400  # before and after the root relaxation: easy models close without the long search
 SEARCH_STARTS = 8  # independent starts; their number must not depend on the number of workers
 FIX_ROUNDS = 25
 POLISH_COLUMNS = 200
@@ -49,7 +49,9 @@ class Heuristics:
             start = self._master.box.upper * 0.0 if y is None else y
             points = [start, *(rng.random(self._graph.n_columns) for _ in range(SEARCH_STARTS - 1))]
             found = Parallel(n_jobs=self._n_jobs, prefer="threads")(
-                delayed(self._search.improve)(p, SEARCH_KICKS, np.random.default_rng([self._seed, k]))
+                delayed(self._search.improve)(
+                    p, FIRST_KICKS if y is None else SEARCH_KICKS, np.random.default_rng([self._seed, k])
+                )
                 for k, p in enumerate(points)
             )
             for point in found:

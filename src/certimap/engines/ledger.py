@@ -90,14 +90,19 @@ class Ledger:
     def stop_reason(self) -> StopReason | None:
         """The reason to stop now, if there is one."""
         limits = self.limits
-        if self.interrupted:
-            return StopReason.INTERRUPTED
         if relative_gap(self.log_map, self.upper_bound) <= limits.gap:
             return StopReason.TOLERANCE
         if limits.max_nodes is not None and self.nodes >= limits.max_nodes:
             return StopReason.NODES
         if limits.max_iterations is not None and self.iterations >= limits.max_iterations:
             return StopReason.ITERATIONS
+        return self.urgent_reason()
+
+    def urgent_reason(self) -> StopReason | None:
+        """The reason to stop even in the middle of a node."""
+        limits = self.limits
+        if self.interrupted:
+            return StopReason.INTERRUPTED
         if limits.time_limit is not None and self.seconds >= limits.time_limit:
             return StopReason.TIME
         if limits.memory_limit is not None and resident_megabytes() >= limits.memory_limit:

@@ -44,11 +44,12 @@ class Terms(NamedTuple):
 
 
 class State(NamedTuple):
-    """A point with what moves need: flat table positions and row activities."""
+    """A point with what moves need: flat table positions, row activities, which variables may have a better state."""
 
     x: Ints
     base: Ints
     activity: Floats
+    dirty: NDArray[np.bool_]
 
 
 class DiscreteSearch:
@@ -138,7 +139,7 @@ def _start(x: Ints, terms: Terms) -> State:
         c = terms.first[i] + x[i]
         for q in range(terms.row_start[c], terms.row_start[c + 1]):
             activity[terms.row[q]] += terms.coefficient[q]
-    return State(x, base, activity)
+    return State(x, base, activity, np.ones(len(x), np.bool_))
 
 
 @njit(cache=True, nogil=True)
@@ -175,9 +176,15 @@ def _apply(i: int, b: int, state: State, terms: Terms) -> None:
     a = state.x[i]
     for q in range(terms.touch_start[i], terms.touch_start[i + 1]):
         p = terms.touch[q]
-        state.base[terms.term_of[p]] += (b - a) * terms.stride[p]
-    _shift(terms.first[i] + a, -1.0, state, terms)
-    _shift(terms.first[i] + b, 1.0, state, terms)
+        f = terms.term_of[p]
+        state.base[f] += (b - a) * terms.stride[p]
+        for neighbour in range(terms.scope_start[f], terms.scope_start[f + 1]):
+            state.dirty[terms.scope[neighbour]] = True
+    old, new = terms.first[i] + a, terms.first[i] + b
+    _shift(old, -1.0, state, terms)
+    _shift(new, 1.0, state, terms)
+    if terms.row_start[old] < terms.row_start[old + 1] or terms.row_start[new] < terms.row_start[new + 1]:
+        state.dirty[:] = True  # rows reach far
     state.x[i] = b
 
 
@@ -189,6 +196,9 @@ def _descend(state: State, terms: Terms) -> float:
     while improved:
         improved = False
         for i in range(len(state.x)):
+            if not state.dirty[i]:
+                continue
+            state.dirty[i] = False
             gain, choice = 1e-10, -1
             for b in range(terms.first[i + 1] - terms.first[i]):
                 if b != state.x[i]:

@@ -9,6 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -20,6 +21,17 @@ from certimap.model.expressions import Atom, LinearExpression, Variable, as_expr
 from certimap.model.univariate import Univariate
 
 MAX_DENSE_ENTRIES = 4096  # a sparse table up to this size is stored densely: the dense oracle is faster
+
+
+def joint_state(scope: tuple[Variable, ...], values: Mapping[str, Any]) -> tuple[int, ...]:
+    """Positions along the axes of a table over `scope`."""
+    return tuple(int(values[v.name]) - v.states[0] for v in scope)
+
+
+def _decoded(scope: tuple[Variable, ...], y: NDArray[np.float64]) -> tuple[int, ...]:
+    """The joint state that one-hot coordinates stand for."""
+    starts = np.cumsum([0, *(len(v.states) for v in scope)])
+    return tuple(int(np.argmax(y[a:b])) for a, b in pairwise(starts))
 
 
 class Factor(ABC):
@@ -76,9 +88,10 @@ class Table(Factor):
         return {"log_values": self.log_values}
 
     def value(self, y: NDArray[np.float64]) -> float:
-        ends = np.cumsum(self.log_values.shape)
-        state = tuple(int(np.argmax(part)) for part in np.split(y, ends[:-1]))
-        return float(self.log_values[state])
+        return float(self.log_values[_decoded(self.scope, y)])
+
+    def value_at(self, values: Mapping[str, Any]) -> float:
+        return float(self.log_values[joint_state(self.scope, values)])
 
 
 @dataclass(eq=False)
@@ -104,8 +117,12 @@ class SparseTable(Factor):
         return {"positions": self.positions, "log_values": self.log_values}
 
     def value(self, y: NDArray[np.float64]) -> float:
-        ends = np.cumsum([len(v.states) for v in self.scope])
-        state = tuple(int(np.argmax(part)) for part in np.split(y, ends[:-1]))
+        return self._at(_decoded(self.scope, y))
+
+    def value_at(self, values: Mapping[str, Any]) -> float:
+        return self._at(joint_state(self.scope, values))
+
+    def _at(self, state: tuple[int, ...]) -> float:
         row = self._row_of.get(state)
         return -math.inf if row is None else float(self.log_values[row])
 
@@ -133,6 +150,10 @@ class Potts(Factor):
     def value(self, y: NDArray[np.float64]) -> float:
         k = len(y) // 2
         return self.weight if int(np.argmax(y[:k])) == int(np.argmax(y[k:])) else 0.0
+
+    def value_at(self, values: Mapping[str, Any]) -> float:
+        a, b = self.scope
+        return self.weight if int(values[a.name]) == int(values[b.name]) else 0.0
 
 
 @dataclass(eq=False)
