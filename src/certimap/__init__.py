@@ -12,9 +12,9 @@ from certimap.model.constraints import (
     implies,
     must_link,
 )
+from certimap.model.constructors import black_box, gated, parity, potts, ridge, separable, table
 from certimap.model.errors import ModelError
 from certimap.model.expressions import linear
-from certimap.model.factors import black_box, gated, parity, potts, ridge, separable, table
 from certimap.model.model import Block, Model
 from certimap.model.soft import soft
 from certimap.model.univariate import gaussian, laplace, log, logistic, poisson, polynomial, student_t

@@ -16,7 +16,7 @@ from certimap.model.constraints import fix
 from certimap.model.domains import Categorical
 from certimap.model.errors import ModelError
 from certimap.model.expressions import Variable
-from certimap.model.factors import table
+from certimap.model.constructors import table
 from certimap.model.model import Model
 
 Evidence = str | Path | Mapping[str, str | int]

@@ -20,7 +20,7 @@ from certimap.io.tabulate import tabulate
 from certimap.model.constraints import fix
 from certimap.model.errors import ModelError
 from certimap.model.expressions import LinearExpression, Variable
-from certimap.model.factors import table
+from certimap.model.constructors import table
 from certimap.model.model import Model
 
 Evidence = str | Path | Mapping[str, int]
