@@ -3,6 +3,6 @@
 Importing a family's module registers its oracle; all of them are imported here.
 """
 
-from certimap.oracles import potts, tables
+from certimap.oracles import gated, potts, ridge, tables
 
-__all__ = ["potts", "tables"]
+__all__ = ["gated", "potts", "ridge", "tables"]

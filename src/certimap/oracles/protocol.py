@@ -24,7 +24,7 @@ from certimap.graph.graph import FactorBatch, FactorGraph
 from certimap.oracles.cuts import Box, Cuts, Floats, Ints
 from certimap.oracles.envelope import envelope_cut
 
-__all__ = ["Box", "Cuts", "Floats", "Ints", "Oracle", "oracles_for", "register"]
+__all__ = ["Box", "Cuts", "Floats", "Ints", "Oracle", "oracles_for", "register", "registered_kinds"]
 
 
 class Oracle(ABC):
@@ -44,7 +44,7 @@ class Oracle(ABC):
 
     @abstractmethod
     def upper(self, box: Box) -> Floats:
-        """(m,) finite certified upper bounds of theta_i over the box."""
+        """(m,) certified upper bounds of theta_i over the box, < inf; -inf only where the box excludes every point."""
 
     @abstractmethod
     def conjugate(self, i: int, u: Floats, box: Box) -> tuple[float, Floats]:
@@ -86,6 +86,11 @@ def register(kind: str) -> Callable[[OracleClass], OracleClass]:
         return oracle
 
     return remember
+
+
+def registered_kinds() -> list[str]:
+    """The kinds of factors that have an oracle."""
+    return sorted(_REGISTRY)
 
 
 def oracles_for(graph: FactorGraph) -> list[Oracle]:
