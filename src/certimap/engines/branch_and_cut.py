@@ -23,6 +23,7 @@ from certimap.engines.heuristics import Heuristics
 from certimap.engines.ledger import Ledger
 from certimap.engines.propagation import Propagator
 from certimap.graph.graph import FactorGraph
+from certimap.oracles.messages import message_cuts
 from certimap.oracles.protocol import Box, Oracle
 from certimap.results import StopReason
 
@@ -64,6 +65,11 @@ class Tree:
     def __len__(self) -> int:
         return len(self._heap)
 
+    @property
+    def untouched(self) -> bool:
+        """Whether the root still waits to be processed."""
+        return len(self.records) == 1 and not self.closed
+
     def push(self, node: Node) -> None:
         heapq.heappush(self._heap, (-node.bound, node.index, node))
 
@@ -95,6 +101,8 @@ class Proposer(Protocol):
 
     def at_root(self, y: Floats | None) -> bool: ...
 
+    def after_root(self, y: Floats) -> bool: ...
+
     def at_node(self, y: Floats) -> bool: ...
 
 
@@ -118,9 +126,20 @@ class BranchAndCut:
         self.propagator = Propagator(graph)
         self.tree = Tree(self.master.box)
 
-    def run(self) -> StopReason:
-        if self.heuristics.at_root(None):
+    def process_root(self) -> None:
+        """Everything up to the first split."""
+        messages = message_cuts(self.graph, self.master.oracles)
+        for batch, cuts in messages.cuts:
+            self.master.add(self.master.oracles[batch], cuts)
+        if self.heuristics.at_root(messages.point if messages.cuts else None):
             self.record("H")
+        if self.ledger.urgent_reason() is None:
+            self.process(self.tree.pop())
+
+    def run(self) -> StopReason:
+        """Work on the node of the largest bound until the ledger says stop or no node is open."""
+        if self.tree.untouched:
+            self.process_root()
         while len(self.tree):
             self.ledger.prove(self.tree.bound())
             reason = self.ledger.stop_reason()
@@ -140,7 +159,7 @@ class BranchAndCut:
         relaxation = self.relax(node)
         incumbent = self.ledger.log_map
         if relaxation.y is not None and node.bound > self.ledger.cutoff:
-            (self.heuristics.at_node if node.depth else self.heuristics.at_root)(relaxation.y)
+            (self.heuristics.at_node if node.depth else self.heuristics.after_root)(relaxation.y)
         if self.ledger.log_map > incumbent:
             self.record("H", pending=node.bound)
         split = self.split_of(node, relaxation)

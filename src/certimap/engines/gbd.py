@@ -93,6 +93,9 @@ class RelaxedPoints:
     def at_root(self, y: Floats | None) -> bool:
         return y is not None and self.at_node(y)
 
+    def after_root(self, y: Floats) -> bool:
+        return self.at_node(y)
+
     def at_node(self, y: Floats) -> bool:
         graph = self._oracle.graph
         assignment = graph.decode(y)

@@ -42,21 +42,28 @@ class Heuristics:
         return self._ledger.offer(assignment, self._graph.model.value(assignment))
 
     def at_root(self, y: Floats | None) -> bool:
-        """Before or after the root relaxation: several long local searches (in parallel threads), then the rest."""
+        """Before the first relaxation, from whatever point is at hand: short searches that close easy models."""
+        return self._search_from(np.zeros(self._graph.n_columns) if y is None else y, FIRST_KICKS)
+
+    def after_root(self, y: Floats) -> bool:
+        """After the root relaxation: long searches from its point, then all that other nodes get."""
+        searched = self._search_from(y, SEARCH_KICKS)
+        return self.at_node(y) or searched
+
+    def _search_from(self, y: Floats, kicks: int) -> bool:
+        """Independent local searches in parallel threads, the first from `y`, the others from random points."""
+        if self._search is None:
+            return False
+        rng = np.random.default_rng(self._seed)
+        points = [y, *(rng.random(self._graph.n_columns) for _ in range(SEARCH_STARTS - 1))]
+        found = Parallel(n_jobs=self._n_jobs, prefer="threads")(
+            delayed(self._search.improve)(p, kicks, np.random.default_rng([self._seed, k]))
+            for k, p in enumerate(points)
+        )
         improved = False
-        if self._search is not None:
-            rng = np.random.default_rng(self._seed)
-            start = self._master.box.upper * 0.0 if y is None else y
-            points = [start, *(rng.random(self._graph.n_columns) for _ in range(SEARCH_STARTS - 1))]
-            found = Parallel(n_jobs=self._n_jobs, prefer="threads")(
-                delayed(self._search.improve)(
-                    p, FIRST_KICKS if y is None else SEARCH_KICKS, np.random.default_rng([self._seed, k])
-                )
-                for k, p in enumerate(points)
-            )
-            for point in found:
-                improved |= point is not None and self.offer(point)
-        return improved or (y is not None and self.at_node(y))
+        for point in found:
+            improved |= point is not None and self.offer(point)
+        return improved
 
     def at_node(self, y: Floats) -> bool:
         """Round the LP point; repair and improve what rounding gives."""
