@@ -136,7 +136,7 @@ class GeneralisedBenders:
     def first_point(self) -> Floats:
         """Step 1 starts from a feasible point; the middle of the box will do where none is known."""
         graph = self.graph
-        return graph.encode(graph.decode(0.5 * (graph.lower + graph.upper)))
+        return graph.rounded(0.5 * (graph.lower + graph.upper))
 
     def solve_master(self) -> Floats | None:
         """Step 2: the relaxed master, solved to optimality over the variables' domains; None if it has no point."""

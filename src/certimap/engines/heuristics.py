@@ -38,8 +38,18 @@ class Heuristics:
 
     def offer(self, y: Floats) -> bool:
         """Decode, check and value a point; True if it is the new incumbent."""
+        if np.isfinite(self._ledger.log_map) and not self._may_improve(y):
+            return False
         assignment: dict[str, Any] = self._graph.decode(y)
         return self._ledger.offer(assignment, self._graph.model.value(assignment))
+
+    def _may_improve(self, y: Floats) -> bool:
+        """A fast look at the value in the oracles' arithmetic, before the closed form."""
+        whole = y[self._graph.integer]
+        if np.abs(whole - np.round(whole)).max(initial=0.0) > 0.0:
+            return True
+        value = _value(self._master, y)
+        return value > self._ledger.log_map - 1e-6 * max(1.0, abs(self._ledger.log_map))
 
     def at_root(self, y: Floats | None) -> bool:
         """Before the first relaxation, from whatever point is at hand: short searches that close easy models."""
@@ -67,7 +77,7 @@ class Heuristics:
 
     def at_node(self, y: Floats) -> bool:
         """Round the LP point; repair and improve what rounding gives."""
-        rounded = self._graph.encode(self._graph.decode(y))
+        rounded = self._graph.rounded(y)
         key = rounded[self._graph.integer].tobytes()
         if key in self._tried and len(self._continuous) == 0:
             return False
@@ -129,7 +139,13 @@ def _negative_value(master: CutMaster, y: Floats, free: NDArray[np.int64]) -> Ca
     def objective(x: Floats) -> float:
         point = y.copy()
         point[free] = x
-        total = float(master.graph.cost @ point) + sum(float(o.value(point).sum()) for o in master.oracles)
+        total = _value(master, point)
         return -total if np.isfinite(total) else 1e12
 
     return objective
+
+
+def _value(master: CutMaster, y: Floats) -> float:
+    """The objective as the oracles evaluate it."""
+    graph = master.graph
+    return graph.offset + float(graph.cost @ y) + sum(float(o.value(y).sum()) for o in master.oracles)

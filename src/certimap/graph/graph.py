@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -90,9 +92,51 @@ class FactorGraph:
             y[column] = 0.0 if constraint.satisfied(values) else 1.0
         return y
 
+    def rounded(self, y: Floats) -> Floats:
+        """The columns of the nearest point of the domains (rows may still be violated)."""
+        if not self._separate_columns:
+            return self.encode(self.decode(y))
+        point = np.clip(np.where(self.integer, np.round(y), y), self.lower, self.upper)
+        for columns in self._groups_by_size:
+            point[columns] = 0.0
+            best = np.argmax(y[columns], axis=1)
+            point[columns[np.arange(len(columns)), best]] = 1.0
+        return point
+
+    @cached_property
+    def _separate_columns(self) -> bool:
+        """Whether rounding can go column by column and group by group, without rows that tie them together."""
+        tied = any(isinstance(v.domain, Simplex | PositiveDefinite) for v in self.model.variables.values())
+        return not tied and not self.auxiliary and not any(self.private) and self._n_structural_rows == len(self.groups)
+
+    @cached_property
+    def _n_structural_rows(self) -> int:
+        return int((self.rows.owner < 0).sum())
+
+    @cached_property
+    def _groups_by_size(self) -> list[Ints]:
+        sizes = sorted({len(g) for g in self.groups})
+        return [np.array([g for g in self.groups if len(g) == size]) for size in sizes]
+
     def decode(self, y: Floats) -> dict[str, Any]:
-        """The nearest point of the domains, variable by variable (rows may still be violated)."""
-        return self.model.pack({name: self._nearest(name, y) for name in self.model.variables})
+        """The nearest point of the domains, variable by variable (rows may still be violated).
+
+        Variables private to a block have no say in the master; they take their best values given the others.
+        """
+        values = {name: self._nearest(name, y) for name in self.model.variables}
+        for members, names in zip(self.blocks, self.private, strict=True):
+            if names:
+                values.update(self._best_private(members, names, values))
+        return self.model.pack(values)
+
+    def _best_private(
+        self, members: tuple[int, ...], names: tuple[str, ...], values: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        candidates = (
+            dict(zip(names, states, strict=True))
+            for states in product(*(self.model.variables[name].states for name in names))
+        )
+        return max(candidates, key=lambda part: sum(self.factors[i].value_at({**values, **part}) for i in members))
 
     def _nearest(self, name: str, y: Floats) -> Any:
         variable = self.model.variables[name]
