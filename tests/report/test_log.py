@@ -8,7 +8,7 @@ from rich.console import Console
 
 from certimap import IterationRecord, Model, Result, Status, StopReason, at_most, soft
 from certimap.certificate import Certificate, LeafRecord
-from certimap.report.log import LogTable, describe, percent, status_line
+from certimap.report.log import LogTable, describe, status_line
 
 INF = math.inf
 
@@ -30,8 +30,9 @@ def result(
     certificate: Certificate | None = None,
     conflict: tuple[str, ...] = (),
     neighbourhood: str | None = None,
+    local_bound: float | None = None,
 ) -> Result:
-    return Result(None, log_map, upper_bound, status, stop, certificate, conflict=conflict, neighbourhood=neighbourhood)
+    return Result(None, log_map, upper_bound, status, stop, certificate, (), conflict, neighbourhood, local_bound)
 
 
 def certificate(leaves: int) -> Certificate:
@@ -123,6 +124,10 @@ def test_terminal_shows_progress_and_the_same_rows() -> None:
             "FEASIBLE  no finite upper bound   stopped: memory limit",
         ),
         (
+            result(Status.FEASIBLE, 1.0, INF, StopReason.STALLED, local_bound=1.5),
+            "FEASIBLE  no finite upper bound  local bound 1.5000, no proof   stopped: no progress possible",
+        ),
+        (
             result(Status.LOCALLY_OPTIMAL, 1.0, 2.0, StopReason.STALLED, neighbourhood="single flips"),
             "LOCALLY_OPTIMAL  gap 100.00 %  neighbourhood: single flips   stopped: no progress possible",
         ),
@@ -134,22 +139,6 @@ def test_terminal_shows_progress_and_the_same_rows() -> None:
 )
 def test_status_lines(final: Result, line: str) -> None:
     assert status_line(final) == f"status      {line}"
-
-
-@pytest.mark.parametrize(
-    ("relative", "text"),
-    [
-        (0.0, "0.00 %"),
-        (0.02144, "2.14 %"),
-        (1e-4, "0.01 %"),
-        (1e-8, "1e-06 %"),
-        (2e3, "large"),
-        (INF, "-"),
-        (math.nan, "-"),
-    ],
-)
-def test_percent(relative: float, text: str) -> None:
-    assert percent(relative) == text
 
 
 def test_describe() -> None:

@@ -19,6 +19,7 @@ from rich.status import Status as Spinner
 from certimap import __version__
 from certimap.model.domains import Categorical, Integer
 from certimap.model.model import Model
+from certimap.report.text import number, percent, plural
 from certimap.results import IterationRecord, Result, Status
 
 KEY = "Src: H heuristic  C cut or column  B branching  U user"
@@ -118,12 +119,12 @@ def describe(model: Model) -> str:
     discrete = sum(isinstance(d, Categorical | Integer) for d in domains)
     kinds = [(discrete, "discrete"), (len(domains) - discrete, "continuous")]
     counts = " and ".join(f"{count} {kind}" for count, kind in kinds if count) or "no"
-    noun = _plural(len(domains), "variable").partition(" ")[2]
-    parts = [f"{counts} {noun}", _plural(len(model.factors), "factor")]
+    noun = plural(len(domains), "variable").partition(" ")[2]
+    parts = [f"{counts} {noun}", plural(len(model.factors), "factor")]
     if model.constraints:
-        parts.append(_plural(len(model.constraints), "constraint"))
+        parts.append(plural(len(model.constraints), "constraint"))
     if model.softs:
-        parts.append(_plural(len(model.softs), "soft constraint"))
+        parts.append(plural(len(model.softs), "soft constraint"))
     return ", ".join(parts)
 
 
@@ -140,6 +141,8 @@ def status_line(result: Result, gap: float | None = None) -> str:
             proved += f" {'<=' if result.relative_gap <= gap else '>'} {percent(gap)}"
     if result.status is Status.LOCALLY_OPTIMAL and result.neighbourhood:
         proved += f"  neighbourhood: {result.neighbourhood}"
+    if result.local_bound is not None:
+        proved += f"  local bound {number(result.local_bound)}, no proof"
     return f"status      {result.status.name}  {proved}   {stop}"
 
 
@@ -148,21 +151,9 @@ def certificate_line(result: Result, path: str | None = None) -> str:
     certificate = result.certificate
     if certificate is None:
         return "certificate none"
-    size = f"{_plural(len(certificate.leaves), 'leaf')}, {_plural(len(certificate.cuts), 'cut')}"
+    size = f"{plural(len(certificate.leaves), 'leaf')}, {plural(len(certificate.cuts), 'cut')}"
     check = f"   verify: certimap verify {path}" if path else ""
     return f"certificate {certificate.algorithm}, {size}{check}"
-
-
-def percent(relative: float) -> str:
-    """A relative gap in percent, short enough for a column."""
-    value = 100.0 * relative
-    if math.isnan(value) or math.isinf(value):
-        return "-"
-    if value >= 1e5:
-        return "large"
-    if value == 0.0 or value >= 0.01:
-        return f"{value:.2f} %"
-    return f"{value:.0e} %"
 
 
 def _columns(show_time: bool) -> str:
@@ -173,27 +164,14 @@ def _columns(show_time: bool) -> str:
 def _format(record: IterationRecord, show_time: bool) -> str:
     row = (
         f" {record.source:1} {record.iteration:7d} {record.nodes:7d} {record.open_nodes:7d} | "
-        f"{_number(record.bound):>12} {_number(record.incumbent):>12} {percent(record.gap):>8} | "
+        f"{number(record.bound):>12} {number(record.incumbent):>12} {percent(record.gap):>8} | "
         f"{record.cuts:7d} {record.columns:8d}"
     )
     return f"{row} | {record.seconds:7.2f}" if show_time else row
 
 
-def _number(value: float) -> str:
-    if value == -math.inf:
-        return "-"
-    if math.isinf(value):
-        return "inf"
-    return f"{value:.4f}" if abs(value) < 1e6 else f"{value:.5e}"
-
-
 def _progress(record: IterationRecord) -> str:
     return (
-        f"{record.nodes} nodes, {record.open_nodes} open, bound {_number(record.bound)}, "
+        f"{record.nodes} nodes, {record.open_nodes} open, bound {number(record.bound)}, "
         f"gap {percent(record.gap)}, {record.seconds:.0f} s"
     )
-
-
-def _plural(count: int, noun: str) -> str:
-    many = {"leaf": "leaves"}.get(noun, f"{noun}s")
-    return f"{count} {noun if count == 1 else many}"

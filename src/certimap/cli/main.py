@@ -1,0 +1,38 @@
+"""The command line: one module per command."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from certimap import __version__
+from certimap.cli.demo import demo_command
+from certimap.cli.solve import solve_command
+from certimap.cli.verify import verify_command
+
+app = typer.Typer(
+    name="certimap",
+    help="Maximum a-posteriori inference with a proof of how good the answer is.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("solve")(solve_command)
+app.command("verify")(verify_command)
+app.command("demo")(demo_command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"certimap {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Maximum a-posteriori inference with a proof of how good the answer is."""

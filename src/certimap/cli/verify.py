@@ -1,0 +1,67 @@
+"""`certimap verify`: check a certificate with code that shares nothing with the solver."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from certimap.certificate import Certificate, CertificateError
+from certimap.cli.exits import Exit, fail, usage_errors
+from certimap.cli.files import read_model
+from certimap.cli.output import plain_console
+from certimap.model.errors import ModelError
+from certimap.report.text import percent, plural
+from certimap.verification.checker import VerificationReport, verify
+
+
+def verify_command(
+    certificate: Annotated[Path, typer.Argument(help="Certificate (JSON).", exists=True, dir_okay=False)],
+    model: Annotated[
+        Path | None,
+        typer.Option(help="Model file; without it the file named in the certificate.", exists=True, dir_okay=False),
+    ] = None,
+    evidence: Annotated[
+        Path | None,
+        typer.Option(help="Evidence file that belongs to --model.", exists=True, dir_okay=False),
+    ] = None,
+) -> None:
+    """Re-derive the bounds of a certificate from the model; exit code 1 for a false claim."""
+    if evidence is not None and model is None:
+        fail("--evidence needs --model; a certificate names its own evidence file")
+    console = plain_console()
+    try:
+        proof = Certificate.load(certificate)
+        with usage_errors():
+            problem = read_model(model, evidence) if model else read_model(*_named_files(proof, certificate))
+        report = verify(proof, problem)
+    except CertificateError as error:
+        console.print(f"REJECTED    {error}")
+        raise typer.Exit(Exit.REJECTED) from None
+    print_report(console, proof, report)
+
+
+def print_report(console: Console, proof: Certificate, report: VerificationReport) -> None:
+    """What was checked, what it proves, and what had to be trusted."""
+    counts = ((report.nodes, "node"), (report.leaves, "leaf"), (report.cuts, "cut"))
+    checked = ", ".join(plural(count, noun) for count, noun in counts)
+    lines = [
+        f"VERIFIED    {report.status.name}  gap {percent(report.relative_gap)}  {report.algorithm}",
+        f"log_map     {report.lower_bound:.10g}",
+        f"upper bound {report.upper_bound:.10g}  (claimed {proof.upper_bound:.10g})",
+        f"checked     {checked} in {report.seconds:.2f} s",
+    ]
+    if report.trusted:
+        lines.append(f"trusted     {'; '.join(report.trusted)}")
+    console.print("\n".join(lines))
+
+
+def _named_files(proof: Certificate, path: Path) -> tuple[Path, Path | None]:
+    """The model and evidence files that the certificate names, relative to its own folder."""
+    if proof.source is None:
+        raise ModelError(f"{path}: the certificate names no model file; give it with --model")
+    folder = path.resolve().parent
+    evidence = proof.details.get("evidence")
+    return folder / proof.source, folder / evidence if evidence else None

@@ -1,0 +1,98 @@
+"""`certimap verify` and `certimap demo`: certificates are found, checked and refused."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from certimap import Certificate
+from certimap.cli.main import app
+
+GARDEN = Path(__file__).parents[1] / "data" / "garden.bif"
+RUN = CliRunner()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a model, evidence, and a certificate one level deeper."""
+    home = tmp_path / "home"
+    (home / "proofs").mkdir(parents=True)
+    shutil.copy(GARDEN, home / "garden.bif")
+    (home / "seen.txt").write_text("grass = dry\n")
+    run = RUN.invoke(
+        app,
+        [
+            "solve",
+            str(home / "garden.bif"),
+            "--evidence",
+            str(home / "seen.txt"),
+            "--certificate",
+            str(home / "proofs" / "c.json"),
+            "--quiet",
+        ],
+    )
+    assert run.exit_code == 0, run.output
+    return home
+
+
+def test_certificate_finds_its_model_even_after_a_move(folder: Path, tmp_path: Path) -> None:
+    moved = folder.rename(tmp_path / "elsewhere")
+    run = RUN.invoke(app, ["verify", str(moved / "proofs" / "c.json")])
+    assert run.exit_code == 0, run.output
+    assert run.stdout.startswith("VERIFIED    OPTIMAL  gap ")
+    assert "checked     1 node, 1 leaf, " in run.stdout
+
+
+def test_model_given_by_hand(folder: Path) -> None:
+    certificate, model, evidence = folder / "proofs" / "c.json", folder / "garden.bif", folder / "seen.txt"
+    options = ["--model", str(model), "--evidence", str(evidence)]
+    assert RUN.invoke(app, ["verify", str(certificate), *options]).exit_code == 0
+    run = RUN.invoke(app, ["verify", str(certificate), "--model", str(model)])
+    assert run.exit_code == 1
+    assert run.stdout.startswith("REJECTED")
+
+
+def test_false_claim_is_rejected(folder: Path) -> None:
+    path = folder / "proofs" / "c.json"
+    proof = Certificate.load(path)
+    replace(proof, upper_bound=proof.upper_bound - 0.5).save(path)
+    run = RUN.invoke(app, ["verify", str(path)])
+    assert run.exit_code == 1
+    assert run.stdout.startswith("REJECTED")
+
+
+def test_other_model_is_rejected(folder: Path) -> None:
+    model = folder / "garden.bif"
+    model.write_text(model.read_text().replace("0.6, 0.4", "0.61, 0.39"))
+    assert RUN.invoke(app, ["verify", str(folder / "proofs" / "c.json")]).exit_code == 1
+
+
+def test_damaged_file_is_rejected(folder: Path) -> None:
+    path = folder / "proofs" / "c.json"
+    path.write_text(path.read_text()[:-20])
+    run = RUN.invoke(app, ["verify", str(path)])
+    assert run.exit_code == 1
+    assert "not a JSON document" in run.stdout
+
+
+def test_wrong_usage(folder: Path) -> None:
+    path = folder / "proofs" / "c.json"
+    run = RUN.invoke(app, ["verify", str(path), "--evidence", str(folder / "seen.txt")])
+    assert (run.exit_code, run.stderr) == (
+        2,
+        "error: --evidence needs --model; a certificate names its own evidence file\n",
+    )
+    replace(Certificate.load(path), source=None).save(path)
+    run = RUN.invoke(app, ["verify", str(path)])
+    assert run.exit_code == 2
+    assert "names no model file; give it with --model" in run.stderr
+
+
+def test_demo(tmp_path: Path) -> None:
+    run = RUN.invoke(app, ["demo", "--output", str(tmp_path / "out")])
+    assert run.exit_code == 0, run.output
+    assert "status      OPTIMAL" in run.stdout
+    assert "VERIFIED    OPTIMAL" in run.stdout
+    assert Certificate.load(tmp_path / "out" / "demo.json").status == "OPTIMAL"
