@@ -5,21 +5,20 @@ from pathlib import Path
 
 import pytest
 
+from certimap.oracles import protocol
+from certimap.verification import conjugates
+
 ROOT = Path(__file__).parents[1]
 PAGES = [page for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md") if page.exists()]
 PAGES += sorted((ROOT / "docs").glob("*.md"))
 
-BLOCK = re.compile(
-    r"^(?P<skip><!-- no-run -->\s*\n)?```python[^\n]*\n(?P<code>.*?)^```\s*$", re.MULTILINE | re.DOTALL
-)
+BLOCK = re.compile(r"^(?P<skip><!-- no-run -->\s*\n)?```python[^\n]*\n(?P<code>.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 
 
 def python_blocks(text: str) -> list[tuple[int, str]]:
     """Return (number of lines before the code, code) of each block that is to be run."""
     return [
-        (text.count("\n", 0, match.start("code")), match["code"])
-        for match in BLOCK.finditer(text)
-        if not match["skip"]
+        (text.count("\n", 0, match.start("code")), match["code"]) for match in BLOCK.finditer(text) if not match["skip"]
     ]
 
 
@@ -27,6 +26,9 @@ def python_blocks(text: str) -> list[tuple[int, str]]:
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Examples write files, which must not land in the working tree.
     monkeypatch.chdir(tmp_path)
+    # A page may register a family of its own.
+    monkeypatch.setattr(protocol, "_REGISTRY", dict(protocol._REGISTRY))
+    monkeypatch.setattr(conjugates, "FAMILIES", dict(conjugates.FAMILIES))
     namespace: dict[str, object] = {"__name__": "__main__"}
     for lines_before, code in python_blocks(page.read_text(encoding="utf-8")):
         # Leading blank lines make a traceback point at the line of the page.

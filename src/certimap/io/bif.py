@@ -13,10 +13,10 @@ from certimap.io.bif_syntax import Document, Entries, ProbabilityBlock, Token, p
 from certimap.io.source import read_text
 from certimap.io.states import read_states, state_index
 from certimap.model.constraints import fix
+from certimap.model.constructors import table
 from certimap.model.domains import Categorical
 from certimap.model.errors import ModelError
 from certimap.model.expressions import Variable
-from certimap.model.constructors import table
 from certimap.model.model import Model
 
 Evidence = str | Path | Mapping[str, str | int]

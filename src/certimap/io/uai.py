@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from certimap.io.source import NumberStream, read_text
 from certimap.io.tabulate import tabulate
 from certimap.model.constraints import fix
+from certimap.model.constructors import table
 from certimap.model.errors import ModelError
 from certimap.model.expressions import LinearExpression, Variable
-from certimap.model.constructors import table
 from certimap.model.model import Model
 
 Evidence = str | Path | Mapping[str, int]
