@@ -13,9 +13,9 @@ from scipy import sparse
 from certimap.graph.blocks import Spectral, merge
 from certimap.graph.columns import Columns, lay_out
 from certimap.graph.graph import FactorBatch, FactorGraph, Rows, read_only, stack
-from certimap.model.domains import PositiveDefinite
+from certimap.model.domains import Categorical, Integer, PositiveDefinite
 from certimap.model.errors import ModelError
-from certimap.model.expressions import Atom, Row
+from certimap.model.expressions import Atom, Row, Variable
 from certimap.model.factors import Factor, Potts, Table
 from certimap.model.model import Model
 from certimap.model.soft import Soft
@@ -107,13 +107,18 @@ def _split_softs(softs: Iterable[Soft]) -> tuple[list[Factor], list[Soft], float
     offset = 0.0
     for s in softs:
         links = s.constraint.links
-        if len(links) == 1 and links[0][0].states == links[0][1].states and links[0][0] is not links[0][1]:
+        if len(links) == 1 and _same_states(*links[0][:2]):
             a, b, sign = links[0]
             factors.append(Potts((a, b), sign * s.weight, f"soft {s.constraint.name}"))
             offset -= s.weight if sign > 0 else 0.0
         else:
             counted.append(s)
     return factors, counted, offset
+
+
+def _same_states(a: Variable, b: Variable) -> bool:
+    discrete = isinstance(a.domain, Categorical | Integer) and isinstance(b.domain, Categorical | Integer)
+    return a is not b and discrete and a.states == b.states
 
 
 def _domain_factors(model: Model) -> list[Factor]:
@@ -185,7 +190,7 @@ def _absorb_bound(terms: dict[int, float], row: Row, columns: Columns) -> bool:
     ((column, c),) = terms.items()
     if not columns.integer[column] or (columns.lower[column], columns.upper[column]) != (0.0, 1.0) or c != 1.0:
         return False
-    low, high = max(0.0, math.ceil(row.lower)), min(1.0, math.floor(row.upper))
+    low, high = math.ceil(max(0.0, row.lower)), math.floor(min(1.0, row.upper))
     if low > high:
         return False
     columns.lower[column], columns.upper[column] = float(low), float(high)

@@ -256,7 +256,10 @@ class Row:
         return math.fsum(c * a.at(values[a.variable.name]) for a, c in self.terms)
 
     def activity_bounds(self) -> tuple[float, float]:
-        return LinearExpression(dict(self.terms)).bounds()
+        total: dict[Atom, float] = {}
+        for atom, c in self.terms:  # a link of a variable with itself names an atom twice
+            total[atom] = total.get(atom, 0.0) + c
+        return LinearExpression(total).bounds()
 
     def violation(self, values: Mapping[str, Any]) -> float:
         """By how much the row is violated, relative to its scale; 0 when satisfied."""

@@ -245,6 +245,9 @@ class Model:
         if any(d < 0 for d in dims):
             raise ModelError(f"{name!r}: a shape has no negative entries, got {shape!r}")
         array = np.empty(dims, dtype=object)
+        for i in np.ndindex(dims):
+            if f"{name}{_subscript(i)}" in self.variables:
+                raise ModelError(f"{name!r}: the name {name + _subscript(i)!r} of an entry is already taken")
         self.shapes[name] = dims
         for i in np.ndindex(dims):
             single = f"{name}{_subscript(i)}"
