@@ -1,0 +1,1 @@
+"""Bayesian Gaussian mixture: cluster blocks in closed form, primal search, certified pricing."""

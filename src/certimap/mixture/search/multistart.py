@@ -1,0 +1,176 @@
+"""Many starts, the best of them, and the distinct local optima met on the way.
+
+A start depends on the seed and its own number only (counter-based random numbers), and results are compared in the
+order of these numbers, so that the answer is the same for any number of threads. The last third of the starts
+disturbs the best labellings that the first two thirds found. Where no start of a first few can be made feasible, an
+integer program finds a feasible labelling, which the other starts then disturb, or proves that there is none.
+"""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from certimap.mixture.clusters import IntArray
+from certimap.mixture.problem import MixtureProblem
+from certimap.mixture.search.arrays import Instance, compile_problem, new_state
+from certimap.mixture.search.descent import ascend
+from certimap.mixture.search.feasibility import find_feasible
+from certimap.mixture.search.repair import repair
+from certimap.mixture.search.starts import disturbed_labels, seeded_labels
+
+_FIRST_STARTS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class LocalOptimum:
+    """Labels of the items and their closed-form value."""
+
+    labels: IntArray
+    value: float
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """Outcome of a search; every labelling in it satisfies all hard constraints.
+
+    Attributes:
+        labels: best labels of the items, or None if no feasible labelling was found.
+        value: `MixtureProblem.log_map` of the labels; -inf without labels.
+        pool: distinct local optima, best first; clusters that no fixed item names are numbered by first item.
+        n_starts: starts that were run.
+        n_failed: starts that found no feasible labelling.
+        proved_infeasible: whether it is proved that no feasible labelling exists.
+    """
+
+    labels: IntArray | None
+    value: float
+    pool: tuple[LocalOptimum, ...]
+    n_starts: int
+    n_failed: int
+    proved_infeasible: bool
+
+
+def search(
+    problem: MixtureProblem,
+    n_starts: int = 100,
+    seed: int = 0,
+    n_jobs: int | None = 1,
+    *,
+    pool_size: int = 20,
+) -> SearchResult:
+    """Maximise `problem.log_map` over feasible labellings by multi-start local search.
+
+    Args:
+        problem: what to maximise.
+        n_starts: number of local searches.
+        seed: a non-negative integer; equal seeds give equal results for any `n_jobs`.
+        n_jobs: number of threads; None is 1, negative counts back from the number of cores (-1: all).
+        pool_size: how many distinct local optima to keep.
+    """
+    for name, number in (("n_starts", n_starts), ("pool_size", pool_size)):
+        if number < 1:
+            raise ValueError(f"{name} must be at least 1, got {number!r}.")
+    if seed < 0:
+        raise ValueError(f"seed must be a non-negative integer, got {seed!r}.")
+    instance = compile_problem(problem)
+    pool = _Pool(problem, pool_size)
+    n_run = n_failed = 0
+    infeasible = False
+    with ThreadPoolExecutor(_thread_count(n_jobs)) as threads:
+
+        def run(starts: range, bases: list[IntArray]) -> None:
+            nonlocal n_run, n_failed
+            n_run += len(starts)
+            for feasible, value, labels in threads.map(lambda start: _run_start(instance, seed, start, bases), starts):
+                n_failed += not feasible
+                if feasible:
+                    pool.add(value, labels)
+
+        n_fresh = n_starts - n_starts // 3
+        n_first = min(n_fresh, _FIRST_STARTS)
+        run(range(n_first), [])
+        if not pool.entries:
+            found = find_feasible(problem, seed)
+            infeasible = found.proved_infeasible
+            if found.labels is not None:
+                pool.add(*_ascend_from(instance, found.labels))
+                n_fresh = n_first
+        if not infeasible:
+            run(range(n_first, n_fresh), [])
+            run(range(n_fresh, n_starts), pool.labellings())
+    optima = pool.optima()
+    return SearchResult(
+        labels=optima[0].labels if optima else None,
+        value=optima[0].value if optima else -np.inf,
+        pool=optima,
+        n_starts=n_run,
+        n_failed=n_failed,
+        proved_infeasible=infeasible,
+    )
+
+
+class _Pool:
+    """The best distinct labellings, ranked by value, the earlier start first among equals."""
+
+    def __init__(self, problem: MixtureProblem, size: int) -> None:
+        self._problem = problem
+        self._size = size
+        self._pinned = np.unique(problem.fixed[problem.fixed >= 0])
+        self.entries: list[tuple[float, IntArray]] = []
+
+    def add(self, value: float, labels: IntArray) -> None:
+        if len(self.entries) == self._size and value <= self.entries[-1][0]:
+            return
+        canonical = self._canonical(labels)
+        # Two equal labellings differ in value by rounding only, so only close values need comparing.
+        tolerance = 1e-7 * max(1.0, abs(value))
+        for known, other in self.entries:
+            if abs(known - value) <= tolerance and np.array_equal(other, canonical):
+                return
+        self.entries.append((value, canonical))
+        self.entries.sort(key=lambda entry: -entry[0])
+        del self.entries[self._size :]
+
+    def labellings(self) -> list[IntArray]:
+        return [labels for _, labels in self.entries]
+
+    def optima(self) -> tuple[LocalOptimum, ...]:
+        optima = [LocalOptimum(labels, self._problem.log_map(labels)) for _, labels in self.entries]
+        return tuple(sorted(optima, key=lambda optimum: -optimum.value))
+
+    def _canonical(self, labels: IntArray) -> IntArray:
+        """Clusters named by fixed items keep their number, the others are numbered by first item."""
+        K = self._problem.n_clusters
+        free = np.setdiff1d(np.arange(K), self._pinned)
+        first = np.full(K, len(labels))
+        np.minimum.at(first, labels, np.arange(len(labels)))
+        number = np.arange(K)
+        number[free[np.argsort(first[free], kind="stable")]] = free
+        return number[labels]
+
+
+def _run_start(instance: Instance, seed: int, start: int, bases: list[IntArray]) -> tuple[bool, float, IntArray]:
+    rng = np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, start]))
+    if bases:
+        labels, seeds = disturbed_labels(instance, rng, bases[start % len(bases)])
+    else:
+        labels, seeds = seeded_labels(instance, rng, start % 2 == 0, start % 4 == 3)
+    if not repair(instance, rng, labels, seeds):
+        return False, -np.inf, labels
+    value, labels = _ascend_from(instance, labels)
+    return True, value, labels
+
+
+def _ascend_from(instance: Instance, labels: IntArray) -> tuple[float, IntArray]:
+    state = new_state(instance, labels)
+    return ascend(instance, state) + instance.offset, labels
+
+
+def _thread_count(n_jobs: int | None) -> int:
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be None or a non-zero integer, got 0.")
+    if n_jobs is None:
+        return 1
+    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
