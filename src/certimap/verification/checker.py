@@ -1,0 +1,126 @@
+"""Verification: re-derive the proof of a certificate from the model, without any of the solver's code.
+
+    report = verify("certificate.json", model)
+
+Every algorithm's proof has one check in `PROOFS`; what all certificates claim alike (the model, the point and its
+value, the status) is checked here.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from certimap.certificate import Certificate, CertificateError
+from certimap.model.errors import ModelError
+from certimap.model.model import Model
+from certimap.results import Status, classify, gap_between, relative_gap
+from certimap.verification.partition import check_partition
+from certimap.verification.proof import ALLOWANCE, Proof, allowed
+from certimap.verification.tree import check_tree
+
+PROOFS: Mapping[str, Callable[[Certificate, Model], Proof]] = {
+    "branch-and-cut": check_tree,
+    "branch-and-price": check_partition,
+    "gbd": check_tree,
+}
+
+
+@dataclass(frozen=True)
+class VerificationReport:
+    """What was established: `lower_bound` is the value of the point, no point has more than `upper_bound`.
+
+    Both are the verifier's own numbers. `trusted` lists what they rest on besides the model and the shared definition
+    of its columns and rows; it is empty for a proof from the model's data alone.
+    """
+
+    algorithm: str
+    status: Status
+    lower_bound: float
+    upper_bound: float
+    nodes: int
+    leaves: int
+    cuts: int
+    trusted: tuple[str, ...]
+    seconds: float
+
+    @property
+    def gap(self) -> float:
+        return gap_between(self.lower_bound, self.upper_bound)
+
+    @property
+    def relative_gap(self) -> float:
+        return relative_gap(self.lower_bound, self.upper_bound)
+
+
+def verify(certificate: Certificate | str | Path, model: Model) -> VerificationReport:
+    """Check every claim of the certificate (or of the file) against the model; `CertificateError` on a false one."""
+    started = time.perf_counter()
+    if not isinstance(certificate, Certificate):
+        certificate = Certificate.load(certificate)
+    if certificate.algorithm not in PROOFS:
+        known = ", ".join(sorted(PROOFS))
+        raise CertificateError(f"no check is known for algorithm {certificate.algorithm!r}; known are {known}")
+    if certificate.model != model.fingerprint():
+        raise CertificateError("the certificate was made for another model (the fingerprints differ)")
+    _check_numbers(certificate)
+    lower_bound = _value_of_point(certificate, model)
+    status, trusted = _check_status(certificate)
+    proof = PROOFS[certificate.algorithm](certificate, model)
+    if not proof.upper_bound <= allowed(certificate.upper_bound):
+        raise CertificateError(f"the proof gives {proof.upper_bound!r}, claimed is {certificate.upper_bound!r}")
+    if lower_bound > allowed(proof.upper_bound):
+        raise CertificateError(f"the point has value {lower_bound!r}, above the proved bound {proof.upper_bound!r}")
+    return VerificationReport(
+        algorithm=certificate.algorithm,
+        status=status,
+        lower_bound=lower_bound,
+        upper_bound=proof.upper_bound,
+        nodes=proof.nodes,
+        leaves=proof.leaves,
+        cuts=proof.cuts,
+        trusted=trusted + proof.trusted,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _check_numbers(certificate: Certificate) -> None:
+    for name in ("log_map", "upper_bound", "tolerance"):
+        value = getattr(certificate, name)
+        if not isinstance(value, int | float) or math.isnan(value):
+            raise CertificateError(f"{name} is not a number: {value!r}")
+    if certificate.tolerance < 0.0:
+        raise CertificateError(f"the tolerance is negative: {certificate.tolerance!r}")
+
+
+def _value_of_point(certificate: Certificate, model: Model) -> float:
+    """The closed-form value of the assignment, which must satisfy the constraints and have the claimed value."""
+    if certificate.assignment is None:
+        if certificate.log_map != -math.inf:
+            raise CertificateError(f"the value {certificate.log_map!r} is claimed without a point that attains it")
+        return -math.inf
+    try:
+        value = model.value(certificate.assignment)
+        violated = model.violated(certificate.assignment)
+    except (ModelError, TypeError, ValueError) as error:
+        raise CertificateError(f"the assignment does not fit the model: {error}") from None
+    if violated:
+        raise CertificateError(f"the assignment violates {', '.join(violated[:5])}")
+    if not math.isfinite(value):
+        raise CertificateError("a factor excludes the assignment")
+    if not abs(value - certificate.log_map) <= ALLOWANCE * max(1.0, abs(value)):
+        raise CertificateError(f"the assignment has value {value!r}, claimed is {certificate.log_map!r}")
+    return value
+
+
+def _check_status(certificate: Certificate) -> tuple[Status, tuple[str, ...]]:
+    """The claimed status must be what the claimed numbers justify, or local optimality, which is weaker."""
+    justified = classify(certificate.log_map, certificate.upper_bound, certificate.tolerance)
+    if certificate.status == justified.name:
+        return justified, ()
+    if certificate.status == Status.LOCALLY_OPTIMAL.name and justified in (Status.BOUNDED, Status.FEASIBLE):
+        return Status.LOCALLY_OPTIMAL, ("local optimality: the neighbourhood was not searched again",)
+    raise CertificateError(f"the status {certificate.status!r} is claimed where the numbers give {justified.name}")

@@ -1,0 +1,208 @@
+"""Certified conjugates: for every factor family, an upper bound of
+
+    h(u; box) = max over dom theta and the box of  theta(x) - u.x.
+
+A family is one function and one line in `FAMILIES`. A feasibility cut asks for the same maximum with theta replaced by
+0 on its domain. -inf means that the box has no point of the domain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certimap.certificate import CertificateError
+from certimap.graph.blocks import RidgeSum, Spectral
+from certimap.model.factors import BlackBox, Factor, Gated, Parity, Potts, Ridge, SparseTable, Table
+from certimap.model.univariate import Univariate
+from certimap.verification.intervals import Interval, dot_range, margin, point, up
+from certimap.verification.scalar import maximum
+from certimap.verification.spectral import largest_product, symmetric
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What a conjugate needs of a cut: its slope u, its box over the scope, whether it is a feasibility cut.
+
+    `witness` is the point whose tangent the cut is, for families that need it.
+    """
+
+    u: Floats
+    lower: Floats
+    upper: Floats
+    feasibility: bool = False
+    witness: Floats | None = None
+
+
+Conjugate = Callable[[Factor, Cut], float]
+
+
+def conjugate(factor: Factor, cut: Cut) -> float:
+    """A certified upper bound of h(u; box), in the arithmetic of the factor's family."""
+    if factor.kind not in FAMILIES:
+        raise CertificateError(f"{factor.label()}: no verification is registered for factors of kind {factor.kind!r}")
+    if (cut.lower > cut.upper).any():
+        return -math.inf
+    h = FAMILIES[factor.kind](factor, cut)
+    if math.isnan(h):
+        raise CertificateError(f"{factor.label()}: the conjugate is not a number")
+    return h
+
+
+# ----------------------------------------------------------------------------------------------------------- tables
+def _table(factor: Factor, cut: Cut) -> float:
+    assert isinstance(factor, Table)
+    total = _values(factor.log_values, cut)
+    magnitude = _largest(total)
+    for axis, gain in enumerate(_gains(factor.log_values.shape, cut)):
+        magnitude += _largest(gain)
+        total = total + gain.reshape([-1 if i == axis else 1 for i in range(total.ndim)])
+    return _raised(float(total.max()), total.ndim + 1, magnitude)
+
+
+def _sparse_table(factor: Factor, cut: Cut) -> float:
+    assert isinstance(factor, SparseTable)
+    gains = _gains([len(v.states) for v in factor.scope], cut)
+    total = _values(factor.log_values, cut)
+    magnitude = _largest(total) + sum(_largest(gain) for gain in gains)
+    for gain, positions in zip(gains, factor.positions.T, strict=True):
+        total = total + gain[positions]
+    return _raised(float(total.max(initial=-math.inf)), len(gains) + 1, magnitude)
+
+
+def _potts(factor: Factor, cut: Cut) -> float:
+    """The best equal pair, and the best pair of different states: for each left state the best other right state."""
+    assert isinstance(factor, Potts)
+    weight = 0.0 if cut.feasibility else factor.weight
+    size = len(factor.scope[0].states)
+    left, right = _gains([size, size], cut)
+    first = int(np.argmax(right))
+    others = np.full(size, right[first])
+    others[first] = np.delete(right, first).max(initial=-math.inf)
+    best = max(float((left + right).max()) + weight, float((left + others).max()))
+    return _raised(best, 3, abs(weight) + _largest(left) + _largest(right))
+
+
+def _parity(factor: Factor, cut: Cut) -> float:
+    """Take the better value of every item; where the parity is then wrong, change the item that costs least."""
+    assert isinstance(factor, Parity)
+    at_one = np.where(cut.upper >= 1.0, -cut.u, -math.inf)
+    at_zero = np.where(cut.lower <= 0.0, 0.0, -math.inf)
+    best = np.maximum(at_one, at_zero)
+    if not np.isfinite(best).all():
+        return -math.inf
+    total = math.fsum(best.tolist())
+    if (int((at_one > at_zero).sum()) % 2 == 1) != factor.odd:
+        total -= float((best - np.minimum(at_one, at_zero)).min())
+    return _raised(total, 3, float(np.abs(cut.u).sum()))
+
+
+def _values(log_values: Floats, cut: Cut) -> Floats:
+    """theta, or the indicator of its domain for a feasibility cut."""
+    return np.where(log_values > -math.inf, 0.0, -math.inf) if cut.feasibility else log_values
+
+
+def _gains(sizes: Sequence[int], cut: Cut) -> list[Floats]:
+    """Per variable and state -u of the state's indicator, -inf where the box excludes the state."""
+    ends = np.cumsum(sizes)[:-1]
+    parts = zip(*(np.split(a, ends) for a in (cut.u, cut.lower, cut.upper)), strict=True)
+    return [np.where(_allowed(lower, upper), -u, -math.inf) for u, lower, upper in parts]
+
+
+def _allowed(lower: Floats, upper: Floats) -> Flags:
+    """States that can be chosen: one whose indicator has a positive lower bound must be, below 1 it cannot."""
+    forced = lower > 0.0
+    allowed = upper >= 1.0
+    return allowed & forced & (forced.sum() == 1) if forced.any() else allowed
+
+
+def _largest(values: Floats) -> float:
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+
+
+def _raised(value: float, roundings: int, magnitude: float) -> float:
+    return value if value == -math.inf else up(value + margin(roundings + 1, magnitude))
+
+
+# ----------------------------------------------------------------------------------------------------------- ridges
+def _ridge(factor: Factor, cut: Cut) -> float:
+    assert isinstance(factor, Ridge)
+    return _along(factor.coefficients, [(factor.expression.constant, factor.function)], cut)
+
+
+def _ridge_sum(factor: Factor, cut: Cut) -> float:
+    assert isinstance(factor, RidgeSum)
+    return _along(factor.coefficients, factor.functions, cut)
+
+
+def _gated(factor: Factor, cut: Cut) -> float:
+    """The better of the gate's two values: 0 leaves -u.x, 1 adds g and costs the gate's own slope."""
+    assert isinstance(factor, Gated)
+    inner = Cut(cut.u[1:], cut.lower[1:], cut.upper[1:], cut.feasibility)
+    closed = _linear_maximum(inner) if cut.lower[0] <= 0.0 else -math.inf
+    if cut.upper[0] < 1.0:
+        return closed
+    opened = _along(factor.coefficients, [(factor.expression.constant, factor.function)], inner)
+    return max(closed, up(opened - float(cut.u[0])))
+
+
+def _along(a: Floats, functions: Sequence[tuple[float, Univariate]], cut: Cut) -> float:
+    """max over s = a.x of sum g(s + offset) - us s, plus the box maximum of the rest us a - u of the slope.
+
+    Every us is valid; the one of the largest coefficient leaves a rest of rounding errors where u is parallel to a.
+    """
+    if cut.feasibility:
+        return _linear_maximum(cut)
+    j = int(np.argmax(np.abs(a)))
+    us = float(cut.u[j] / a[j])
+    rest = 0.0
+    for k, (c, slope) in enumerate(zip(a.tolist(), cut.u.tolist(), strict=True)):
+        r = point(us) * point(c) - point(slope)
+        rest = up(rest + (r * Interval(float(cut.lower[k]), float(cut.upper[k]))).high)
+    s = dot_range(a, cut.lower, cut.upper)
+    return up(maximum(functions, us, s.low, s.high) + rest)
+
+
+def _linear_maximum(cut: Cut) -> float:
+    """max of -u.x over the box."""
+    return dot_range(-cut.u, cut.lower, cut.upper).high
+
+
+# ----------------------------------------------------------------------------------------------------------- others
+def _spectral(factor: Factor, cut: Cut) -> float:
+    assert isinstance(factor, Spectral)
+    domain = factor.domain
+    exact = largest_product(symmetric(-cut.u, domain.order), domain.lower, domain.upper)
+    return min(up(float(exact)), _linear_maximum(cut))
+
+
+def _black_box(factor: Factor, cut: Cut) -> float:
+    assert isinstance(factor, BlackBox)
+    if cut.feasibility:
+        return _linear_maximum(cut)
+    return up(float(factor.oracle.upper(cut.lower, cut.upper)) + _linear_maximum(cut))
+
+
+FAMILIES: Mapping[str, Conjugate] = {
+    "table": _table,
+    "sparse_table": _sparse_table,
+    "potts": _potts,
+    "parity": _parity,
+    "ridge": _ridge,
+    "ridge_sum": _ridge_sum,
+    "gated": _gated,
+    "spectral": _spectral,
+    "black_box": _black_box,
+}
+
+# Families whose numbers come from outside; reports name them.
+TRUSTED: Mapping[str, str] = {
+    "black_box": "the upper bounds of the user's oracle",
+}
