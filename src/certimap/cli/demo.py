@@ -41,7 +41,7 @@ GAP = 1e-6
 def demo_command(
     output: Annotated[Path, typer.Option(help="Folder for the certificate.", file_okay=False)] = Path("out"),
 ) -> None:
-    """Restore a noisy picture with a known object size, and prove that no better answer exists."""
+    """Restore a noisy picture, with a proof."""
     console = plain_console()
     truth = np.array([[LABELS.index(mark) for mark in row] for row in SCENE])
     grey = GREY[truth] + NOISE * np.random.default_rng(SEED).standard_normal(truth.shape)

@@ -17,6 +17,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # boxes would break messages into lines
 )
 app.command("solve")(solve_command)
 app.command("verify")(verify_command)

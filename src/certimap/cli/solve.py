@@ -39,7 +39,7 @@ def solve_command(
     solution: Annotated[Path | None, typer.Option(help="Write the assignment here.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
 ) -> None:
-    """Find the most probable assignment of a model and prove how good it is."""
+    """Find the most probable assignment, with a proof."""
     for target in (certificate, solution):
         if target is not None and not target.resolve().parent.is_dir():
             fail(f"{target}: the folder {target.resolve().parent} does not exist")

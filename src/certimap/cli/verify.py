@@ -28,7 +28,7 @@ def verify_command(
         typer.Option(help="Evidence file that belongs to --model.", exists=True, dir_okay=False),
     ] = None,
 ) -> None:
-    """Re-derive the bounds of a certificate from the model; exit code 1 for a false claim."""
+    """Check a certificate; exit code 1 for a false claim."""
     if evidence is not None and model is None:
         fail("--evidence needs --model; a certificate names its own evidence file")
     console = plain_console()
