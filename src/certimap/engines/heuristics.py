@@ -124,7 +124,10 @@ class Heuristics:
         touching = np.flatnonzero(np.abs(dense).sum(axis=1) > 0)
         if len(touching):
             fixed = rows.matrix[touching] @ np.where(self._graph.integer, y, 0.0)
-            linear = LinearConstraint(dense[touching], rows.lower[touching] - fixed, rows.upper[touching] - fixed)
+            low, high = rows.lower[touching] - fixed, rows.upper[touching] - fixed
+            equal = low == high
+            sorts = [part for part in (equal, ~equal) if part.any()]  # scipy warns where one constraint mixes them
+            linear = [LinearConstraint(dense[touching[part]], low[part], high[part]) for part in sorts]
             found = minimize(objective, y[free], method="SLSQP", bounds=bounds, constraints=linear)
         else:
             found = minimize(objective, y[free], method="L-BFGS-B", bounds=bounds)

@@ -41,7 +41,7 @@ def compile_model(model: Model) -> FactorGraph:
     kept: list[int] = []
     for i, f in enumerate(factors):
         if isinstance(f, Table) and len(f.scope) == 1 and id(f) not in in_user_block:
-            _absorb_unary(f, columns)
+            _absorb_unary(f, columns, rows)
         else:
             kept.append(i)
     blocks, private = _blocks(model, factors, kept)
@@ -126,10 +126,13 @@ def _domain_factors(model: Model) -> list[Factor]:
     return [Spectral(v, f"eigenvalues({v.name})") for v in matrices if v.domain.order > 1]  # type: ignore[union-attr]
 
 
-def _absorb_unary(f: Table, columns: Columns) -> None:
+def _absorb_unary(f: Table, columns: Columns, rows: list[_RowTerms]) -> None:
+    """Values are costs, exclusions bounds; an exclusion of a fixed state is a row, so that no interval is inverted."""
     for atom, value in zip(f.atoms, f.log_values.tolist(), strict=True):
         column = columns.column_of[atom]
-        if value == -math.inf:
+        if value == -math.inf and columns.lower[column] > 0.0:
+            rows.append(({column: 1.0}, -math.inf, 0.0, -1))
+        elif value == -math.inf:
             columns.upper[column] = 0.0
         else:
             columns.cost[column] += value
