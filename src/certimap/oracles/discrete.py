@@ -85,3 +85,9 @@ def allowed_states(box: Box, columns: NDArray[np.int64], starts: NDArray[np.int6
         part = forced[:, first:last]
         allowed[:, first:last] &= part | ~part.any(axis=1, keepdims=True)
     return allowed
+
+
+def centred(u: Floats, starts: NDArray[np.int64]) -> Floats:
+    """Each one-hot group shifted so that its median entry is 0: small coefficients, many zeros; h absorbs the shift."""
+    parts = [u[:, first:last] for first, last in pairwise(starts)]
+    return np.concatenate([part - np.sort(part, axis=1)[:, [part.shape[1] // 2]] for part in parts], axis=1)

@@ -15,8 +15,6 @@ gives sum over D(e) of u_d(e_d) >= theta_e - theta_s for every state e, hence a 
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -26,7 +24,7 @@ from certimap._numeric.highs import LinearProgram, LpStatus
 from certimap._numeric.rounding import raised
 from certimap.graph.graph import FactorBatch, FactorGraph
 from certimap.oracles.cuts import Box, Cuts, Floats
-from certimap.oracles.discrete import FiniteOracle, allowed_states
+from certimap.oracles.discrete import FiniteOracle, allowed_states, centred
 
 Positions = NDArray[np.int32]
 
@@ -42,27 +40,27 @@ class JointTables(FiniteOracle):
         else:
             positions = np.stack(np.unravel_index(np.arange(np.prod(self.sizes)), self.sizes), axis=-1)[None]
         # (m or 1, states, arity): scope positions of a state's indicators; dense tables share one list.
-        self._states: Positions = positions.astype(np.int32) + offsets
+        self.listed: Positions = positions.astype(np.int32) + offsets
         self.theta: Floats = batch.data["log_values"].reshape(len(batch), -1)
         self._magnitude = np.abs(np.where(np.isfinite(self.theta), self.theta, 0.0)).max(axis=1)
         self._programs: dict[int, LinearProgram] = {}
 
     def states(self, i: int) -> Positions:
         """(states, arity) scope positions of the states of term i, in the order of `theta[i]`."""
-        listed: Positions = self._states[i if len(self._states) > 1 else 0]
+        listed: Positions = self.listed[i if len(self.listed) > 1 else 0]
         return listed
 
     def value(self, y: Floats) -> Floats:
         """Mean under the product distribution: the entry where y is whole, -inf where it touches an excluded one."""
         x = self.marginals(y)
         mean, mass = np.empty(len(x)), np.empty(len(x))
-        _product_values(self.theta, self._states, x, mean, mass)
+        _product_values(self.theta, self.listed, x, mean, mass)
         return np.where(mass < 1.0 - 1e-9, -np.inf, mean)
 
     def upper(self, box: Box) -> Floats:
         """The largest entry that the box allows."""
         best = np.empty(len(self.theta))
-        _largest_allowed(self.theta, self._states, allowed_states(box, self.scope, self.starts), best)
+        _largest_allowed(self.theta, self.listed, allowed_states(box, self.scope, self.starts), best)
         return best
 
     def conjugate(self, i: int, u: Floats, box: Box) -> tuple[float, Floats]:
@@ -110,12 +108,12 @@ class JointTables(FiniteOracle):
         program.set_row_bounds(np.arange(len(x)), x, x)
         status = program.solve()
         if status is LpStatus.OPTIMAL:
-            u = self._centred(program.row_duals)
+            u = centred(program.row_duals[None], self.starts)[0]
             return Cuts.of(np.array([i]), u[None], np.array([self._constant(i, u)]))
         farkas = program.farkas() if status is LpStatus.INFEASIBLE else None
         if farkas is None:
             return None
-        u = self._centred(farkas / np.abs(farkas).max())
+        u = centred(farkas[None] / np.abs(farkas).max(), self.starts)[0]
         domain = np.where(self.theta[i] > -np.inf, 0.0, -np.inf)
         h = self._with_margin(_best_state(domain, self.states(i), u)[0], u, i)
         return Cuts.of(np.array([i]), u[None], np.array([h]), feasibility=True)
@@ -132,11 +130,6 @@ class JointTables(FiniteOracle):
             program.add_rows(zeros, zeros, sparse.csr_array((len(zeros), 0)))
             program.add_columns(self.theta[i, finite], np.zeros(count), np.full(count, np.inf), matrix)
         return self._programs[i]
-
-    def _centred(self, u: Floats) -> Floats:
-        """Shift every one-hot group so that its median entry is 0: small coefficients and many zeros."""
-        parts = [u[a:b] for a, b in pairwise(self.starts)]
-        return np.concatenate([part - np.sort(part)[len(part) // 2] for part in parts])
 
 
 def _violation(cut: Cuts, x: Floats, t: float) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from certimap._numeric.rounding import raised
 from certimap.graph.graph import FactorBatch, FactorGraph
 from certimap.oracles.cuts import Box, Cuts, Floats, Ints
-from certimap.oracles.discrete import FiniteOracle, allowed_states
+from certimap.oracles.discrete import FiniteOracle, allowed_states, centred
 from certimap.oracles.joint_tables import JointTables
 from certimap.oracles.protocol import Oracle, register
 from certimap.oracles.transport import FEASIBILITY, NO_CUT, OPTIMALITY, conjugate_pairs, separate_pairs
@@ -75,8 +75,9 @@ class PairTables(FiniteOracle):
         separate_pairs(self.theta, x, t, tolerance, u, kinds)
         term = np.flatnonzero(kinds != NO_CUT)
         u, kinds = u[term], kinds[term]
-        h = np.zeros(len(term))  # Hall's condition holds in integers: no margin
         optimality = np.flatnonzero(kinds == OPTIMALITY)
+        u[optimality] = centred(u[optimality], self.starts)
+        h = np.zeros(len(term))  # Hall's condition holds in integers: no margin
         of = term[optimality]
         h[optimality] = self._conjugates_of(of, u[optimality])
         excess = t[term] - np.einsum("ew,ew->e", u, x[term]) - h

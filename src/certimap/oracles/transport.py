@@ -54,7 +54,12 @@ def separate_pairs(
             continue
         rows, columns = u[e, :n_rows], u[e, n_rows:]
         _feasible_start(theta[e], rows, columns)
-        supply[:], demand[:], flow[:] = a, b, 0.0
+        for i in range(n_rows):
+            supply[i] = a[i]
+            for j in range(n_columns):
+                flow[i, j] = 0.0
+        for j in range(n_columns):
+            demand[j] = b[j]
         if not _route(theta[e], supply, demand, rows, columns, flow, search, _STUCK):
             for i in range(n_rows):
                 rows[i] = -1.0 if search.in_tree[i] else 0.0
@@ -67,11 +72,10 @@ def separate_pairs(
             for j in range(n_columns):
                 if flow[i, j] > 0.0:
                     flow[i, j] = np.inf
-        demand[:] = 1.0 / n_columns
+        for j in range(n_columns):
+            demand[j] = 1.0 / n_columns
         _route(theta[e], supply, demand, rows, columns, flow, search, np.inf)
         _tighten(theta[e], rows, columns)
-        _centre(rows, a)
-        _centre(columns, b)
         kinds[e] = OPTIMALITY
 
 
@@ -114,9 +118,12 @@ def _product_value(theta: Floats, a: Floats, b: Floats) -> float:
 
 @njit(cache=True, nogil=True)
 def _feasible_start(theta: Floats, u: Floats, v: Floats) -> None:
-    v[:] = 0.0
+    for j in range(len(v)):
+        v[j] = 0.0
     for i in range(len(u)):
-        best = theta[i].max()
+        best = -np.inf
+        for j in range(len(v)):
+            best = max(best, theta[i, j])
         u[i] = best if best > -np.inf else 0.0
 
 
@@ -144,8 +151,10 @@ def _augment(
     """One Dijkstra search from a row, dual update and augmentation; False when no demand is reachable."""
     row_distance, distance, row_parent, parent, in_tree, scanned, order = search
     n_rows, n_columns = theta.shape
-    distance[:] = np.inf
-    in_tree[:], scanned[:] = False, False
+    for j in range(n_columns):
+        distance[j], scanned[j] = np.inf, False
+    for i in range(n_rows):
+        in_tree[i] = False
     in_tree[source], row_distance[source], row_parent[source] = True, 0.0, -1
     order[0] = source
     count, done = 1, 0
@@ -211,9 +220,3 @@ def _tighten(theta: Floats, u: Floats, v: Floats) -> None:
             best = max(best, theta[i, j] - v[j])
         if best > -np.inf:
             u[i] = best
-
-
-@njit(cache=True, nogil=True)
-def _centre(u: Floats, a: Floats) -> None:
-    """Shift a one-hot group so that its median entry is 0: small coefficients and many zeros; h absorbs the shift."""
-    u -= np.sort(u)[len(u) // 2]
