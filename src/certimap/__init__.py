@@ -19,6 +19,8 @@ from certimap.model.model import Block, Model
 from certimap.model.soft import soft
 from certimap.model.univariate import gaussian, laplace, log, logistic, poisson, polynomial, student_t
 from certimap.results import IterationRecord, Result, Status, StopReason
+from certimap.solver import solve
+from certimap.verification.checker import VerificationReport, verify
 
 __version__ = "0.1.0"
 
@@ -32,6 +34,7 @@ __all__ = [
     "Result",
     "Status",
     "StopReason",
+    "VerificationReport",
     "all_of",
     "any_of",
     "at_least",
@@ -55,6 +58,8 @@ __all__ = [
     "ridge",
     "separable",
     "soft",
+    "solve",
     "student_t",
     "table",
+    "verify",
 ]
