@@ -11,6 +11,7 @@ from tests.oracles.finite import assert_valid
 
 from certimap import Block, Model, gated, gaussian, potts, table
 from certimap.graph.compile import compile_model
+from certimap.graph.windows import coarsen
 from certimap.oracles.messages import message_cuts
 from certimap.oracles.protocol import oracles_for
 
@@ -120,6 +121,26 @@ def test_merged_blocks_give_tighter_bounds():
 
     assert triangle(merge=False) == pytest.approx(0.0)
     assert triangle(merge=True) == pytest.approx(-1.0)
+
+
+@pytest.mark.parametrize("level", [1, 2])
+def test_windows_keep_cuts_valid_and_tighten_the_bound(level):
+    rng = np.random.default_rng(level)
+    model = Model()
+    x = model.categorical("x", 2, shape=(3, 3))
+    model.add([potts(x[i, j], x[i, j + 1], float(rng.normal())) for i in range(3) for j in range(2)])
+    model.add([potts(x[i, j], x[i + 1, j], float(rng.normal())) for i in range(2) for j in range(3)])
+    graph = compile_model(model)
+    edges = master_bound(graph, oracles_for(graph), message_cuts(graph, oracles_for(graph)).cuts)
+    coarse = coarsen(graph, 512, level)
+    oracles = oracles_for(coarse)
+    result = message_cuts(coarse, oracles)
+    for b, cuts in result.cuts:
+        if oracles[b].scope.shape[1] <= 8:
+            assert_valid(oracles[b], cuts)
+    points = (np.array(p).reshape(3, 3) for p in product(range(2), repeat=9))
+    optimum = max(model.value({"x": p}) for p in points)
+    assert optimum - 1e-9 <= master_bound(coarse, oracles, result.cuts) <= edges + 1e-6
 
 
 def test_other_factors_and_integers_are_left_alone():
