@@ -10,6 +10,7 @@ import certimap as cm
 from certimap.certificate import CertificateError
 from certimap.graph.blocks import merge
 from certimap.graph.compile import compile_model
+from certimap.model.concave import concave
 from certimap.model.factors import Factor
 from certimap.verification.conjugates import FAMILIES, Cut, conjugate
 
@@ -172,6 +173,27 @@ def test_a_black_box_is_bounded_by_its_oracle() -> None:
     broken.oracle.upper = lambda lower, upper: math.nan  # type: ignore[method-assign]
     with pytest.raises(CertificateError, match="not a number"):
         conjugate(broken, Cut(np.zeros(1), np.array([-1.0]), np.array([1.0])))
+
+
+def test_a_concave_expression_is_bounded_by_its_tangent() -> None:
+    cvxpy = pytest.importorskip("cvxpy", reason="cvxpy is an optional extra")
+    v = cvxpy.Variable(2)
+    model = cm.Model()
+    w = model.real("w", -1, 2, shape=2)
+    factor = concave(cvxpy.sqrt(v[0] + 1.5) - cvxpy.square(v[0] - v[1]), {v: w})
+    rng = np.random.default_rng(7)
+    lower, upper = np.full(2, -1.0), np.full(2, 2.0)
+    sample = rng.uniform(lower, upper, size=(500, 2))
+    for _ in range(5):
+        x = rng.uniform(lower, upper)
+        u = factor.gradient(x)
+        best = max(factor.value(y) - float(u @ y) for y in [*sample, x])
+        exact = conjugate(factor, Cut(u, lower, upper, witness=x))
+        assert best <= exact <= best + 1e-7  # x attains the maximum
+        for cut in (Cut(u, lower, upper), Cut(u + 0.1, lower, upper, witness=x), Cut(u, lower, upper, witness=x + 5.0)):
+            weaker = max(factor.value(y) - float(cut.u @ y) for y in [*sample, x])
+            assert conjugate(factor, cut) >= weaker - 1e-12
+    assert conjugate(factor, Cut(np.ones(2), lower, upper, feasibility=True)) == pytest.approx(2.0, abs=1e-13)
 
 
 def test_empty_boxes_and_unknown_families() -> None:

@@ -56,9 +56,11 @@ class VerificationReport:
         return relative_gap(self.lower_bound, self.upper_bound)
 
 
-def verify(certificate: Certificate | str | Path, model: Model) -> VerificationReport:
+def verify(certificate: Certificate | str | Path | None, model: Model) -> VerificationReport:
     """Check every claim of the certificate (or of the file) against the model; `CertificateError` on a false one."""
     started = time.perf_counter()
+    if certificate is None:
+        raise CertificateError("there is no certificate: the search stopped before it had proved any bound")
     if not isinstance(certificate, Certificate):
         certificate = Certificate.load(certificate)
     if certificate.algorithm not in PROOFS:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from certimap.certificate import CertificateError
 from certimap.graph.blocks import RidgeSum, Spectral
+from certimap.model.concave import Concave
 from certimap.model.factors import BlackBox, Factor, Gated, Parity, Potts, Ridge, SparseTable, Table
 from certimap.model.univariate import Univariate
 from certimap.verification.intervals import Interval, dot_range, margin, point, up
@@ -25,6 +26,8 @@ from certimap.verification.spectral import largest_product, symmetric
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+
+GRADIENT_ERROR = 1e-9
 
 
 @dataclass(frozen=True)
@@ -184,10 +187,34 @@ def _spectral(factor: Factor, cut: Cut) -> float:
 
 
 def _black_box(factor: Factor, cut: Cut) -> float:
+    """The oracle's bound; a method `conjugate(u, lower, upper)`, where the oracle has one, may give a smaller h."""
     assert isinstance(factor, BlackBox)
+    top = float(factor.oracle.upper(cut.lower.copy(), cut.upper.copy()))
+    if top == -math.inf:
+        return top
     if cut.feasibility:
         return _linear_maximum(cut)
-    return up(float(factor.oracle.upper(cut.lower, cut.upper)) + _linear_maximum(cut))
+    h = up(top + _linear_maximum(cut))
+    own = getattr(factor.oracle, "conjugate", None)
+    return min(h, float(own(cut.u, cut.lower.copy(), cut.upper.copy()))) if callable(own) else h
+
+
+def _concave(factor: Factor, cut: Cut) -> float:
+    """The tangent at the witness x0, f(x) <= f(x0) + g.(x - x0), less u.x, over the box; valid for any x0 in it.
+
+    Gradients of compound expressions are exact to a relative `GRADIENT_ERROR` only.
+    """
+    assert isinstance(factor, Concave)
+    if cut.feasibility:
+        return _linear_maximum(cut)
+    start = 0.5 * (cut.lower + cut.upper) if cut.witness is None else cut.witness
+    x = np.clip(start, cut.lower, cut.upper)
+    value, slope = factor.value(x), factor.gradient(x)
+    if slope is None or not math.isfinite(value):
+        return math.inf
+    reach = np.maximum(np.abs(cut.lower), np.abs(cut.upper))
+    height = value - float(slope @ x) + GRADIENT_ERROR * (1.0 + abs(value) + float(np.abs(slope) @ reach))
+    return up(height + dot_range(slope - cut.u, cut.lower, cut.upper).high)
 
 
 FAMILIES: Mapping[str, Conjugate] = {
@@ -200,9 +227,11 @@ FAMILIES: Mapping[str, Conjugate] = {
     "gated": _gated,
     "spectral": _spectral,
     "black_box": _black_box,
+    "concave": _concave,
 }
 
 # Families whose numbers come from outside; reports name them.
 TRUSTED: Mapping[str, str] = {
     "black_box": "the upper bounds of the user's oracle",
+    "concave": "values and gradients of the CVXPY expression",
 }
