@@ -1,6 +1,7 @@
 """Maximum a-posteriori inference for Bayesian factor graphs, with a proof of how good the answer is."""
 
 from certimap.certificate import Certificate, CertificateError
+from certimap.model.concave import concave
 from certimap.model.constraints import (
     all_of,
     any_of,
@@ -41,6 +42,7 @@ __all__ = [
     "at_most",
     "black_box",
     "cannot_link",
+    "concave",
     "exactly",
     "fix",
     "gated",

@@ -15,6 +15,8 @@ import certimap.oracles  # noqa: F401  # registers the families
 from certimap import (
     Block,
     Model,
+    black_box,
+    concave,
     gated,
     gaussian,
     laplace,
@@ -36,7 +38,8 @@ from certimap.model.univariate import Univariate
 from certimap.oracles.protocol import Box, Cuts, Oracle, oracles_for, registered_kinds
 
 Rng = np.random.Generator
-SEEDS = range(4)
+SEEDS = 5
+DEFAULT_SEEDS = 2  # the others belong to the slow tests
 MAX_ENUMERATED = 300
 ROUNDING = 1e-11  # of the test's own arithmetic, relative to the numbers it adds
 
@@ -136,6 +139,57 @@ def _gated(rng: Rng) -> Model:
     return m
 
 
+def _matrices(rng: Rng) -> Model:
+    m = Model()
+    m.positive_definite("small", 2, 0.5, 3.0, shape=2)
+    m.positive_definite("large", 3, 0.1, 20.0)
+    return m
+
+
+def _concave(rng: Rng) -> Model:
+    cp = pytest.importorskip("cvxpy")
+    m = Model()
+    w, p, b = m.real("w", -1.0, 2.0, shape=2), m.simplex("p", 3, lower=0.05), m.binary("b")
+    precision = m.positive_definite("precision", 2, 0.5, 3.0)
+    x, q, z, matrix = cp.Variable(2), cp.Variable(3), cp.Variable(), cp.Variable((2, 2), symmetric=True)
+    a = rng.normal(size=2)
+    m.add(
+        concave(-cp.sum_squares(x - a) - cp.abs(x[0] - z), {x: w, z: b}),
+        concave(cp.sum(cp.entr(q)) - cp.norm(q), {q: p}),
+        concave(cp.log_det(matrix) - cp.trace(matrix) - a @ matrix @ a, {matrix: precision}),
+        concave(-cp.log_sum_exp(cp.hstack([x, z])), {x: w, z: b}),
+    )
+    return m
+
+
+class Wave:
+    """sin(a.x), which has slope at most |a_j| in x_j."""
+
+    def __init__(self, a: np.ndarray) -> None:
+        self.a = a
+
+    def value(self, x: np.ndarray) -> float:
+        return float(np.sin(self.a @ x))
+
+    def upper(self, lower: np.ndarray, upper: np.ndarray) -> float:
+        middle, radius = 0.5 * (lower + upper), 0.5 * (upper - lower)
+        return min(self.value(middle) + float(np.abs(self.a) @ radius), 1.0) + 1e-12
+
+
+class WaveWithConjugate(Wave):
+    def conjugate(self, u: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:
+        middle, radius = 0.5 * (lower + upper), 0.5 * (upper - lower)
+        slope = np.abs(self.a) + np.abs(u)
+        return self.value(middle) - float(u @ middle) + float(slope @ radius) + 1e-12
+
+
+def _black_boxes(rng: Rng) -> Model:
+    m = Model()
+    x, n = m.real("x", -2.0, 2.0, shape=2), m.integer("n", 0, 4)
+    m.add(black_box([*x, n], Wave(rng.normal(size=3))), black_box([*x, n], WaveWithConjugate(rng.normal(size=3))))
+    return m
+
+
 GENERATORS: dict[str, Callable[[Rng], Model]] = {
     "table": _tables,
     "sparse_table": _sparse_tables,
@@ -144,6 +198,9 @@ GENERATORS: dict[str, Callable[[Rng], Model]] = {
     "ridge": _ridges,
     "ridge_sum": _ridge_sums,
     "gated": _gated,
+    "spectral": _matrices,
+    "concave": _concave,
+    "black_box": _black_boxes,
 }
 
 
@@ -257,7 +314,13 @@ def height(oracle: Oracle, cuts: Cuts, y: np.ndarray, term: int) -> float:
     return float(min(cuts.u[mine] @ y[oracle.scope[term]] + cuts.h[mine], default=np.inf))
 
 
-@pytest.fixture(params=[(kind, seed) for kind in registered_kinds() for seed in SEEDS], ids=lambda p: f"{p[0]}-{p[1]}")
+@pytest.fixture(
+    params=[
+        pytest.param((kind, seed), id=f"{kind}-{seed}", marks=[pytest.mark.slow] if seed >= DEFAULT_SEEDS else [])
+        for kind in registered_kinds()
+        for seed in range(SEEDS)
+    ]
+)
 def case(request: pytest.FixtureRequest) -> Case:
     kind, seed = request.param
     assert kind in GENERATORS, f"no generator of random factors of kind {kind!r}: add one to GENERATORS"

@@ -3,6 +3,6 @@
 Importing a family's module registers its oracle; all of them are imported here.
 """
 
-from certimap.oracles import gated, potts, ridge, tables
+from certimap.oracles import black_box, concave, gated, parity, potts, ridge, spectral, tables
 
-__all__ = ["gated", "potts", "ridge", "tables"]
+__all__ = ["black_box", "concave", "gated", "parity", "potts", "ridge", "spectral", "tables"]
