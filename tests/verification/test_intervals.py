@@ -75,6 +75,8 @@ def test_wide_arguments() -> None:
     assert log(Interval(-1.0, 1.0)).low == -math.inf
     assert square(Interval(-2.0, 1.0)).low == 0.0
     assert Interval(1.0, 3.0).middle == 2.0
+    overflowed = Interval(1.0, math.inf) / Interval(1.0, math.inf)
+    assert (overflowed.low, overflowed.high) == (-math.inf, math.inf)
     with pytest.raises(ZeroDivisionError):
         point(1.0) / Interval(-1.0, 1.0)
 

@@ -170,6 +170,67 @@ def test_a_certificate_of_a_slightly_different_model_is_rejected() -> None:
         verify(replace(PROOF, model=other.fingerprint()), other)
 
 
+def test_local_optimality_is_reported_as_not_checked() -> None:
+    bounded = certify(MODEL)
+    report = verify(replace(bounded, status="LOCALLY_OPTIMAL"), MODEL)
+    assert report.status.name == "LOCALLY_OPTIMAL"
+    assert "neighbourhood" in report.trusted[0]
+    with pytest.raises(CertificateError, match="the numbers give OPTIMAL"):
+        verify(replace(PROOF, status="LOCALLY_OPTIMAL"), MODEL)
+
+
+def test_a_bound_without_a_point_is_still_a_bound() -> None:
+    report = verify(replace(PROOF, assignment=None, log_map=-math.inf, status="UNKNOWN"), MODEL)
+    assert report.lower_bound == -math.inf
+    assert report.upper_bound == pytest.approx(PROOF.upper_bound)
+
+
+def scrambled(certificate: Certificate, rng: np.random.Generator) -> Certificate:
+    """A few random changes anywhere in the proof; the claims are withdrawn, so that only the derivation counts."""
+    c = replace(certificate, upper_bound=math.inf, status="FEASIBLE")
+    graph = compile_model(MODEL)
+    for _ in range(int(rng.integers(1, 4))):
+        k = int(rng.integers(len(c.cuts)))
+        cut, leaf = c.cuts[k], int(rng.integers(2))
+        node = int(rng.integers(1, 3))
+        match int(rng.integers(8)):
+            case 0:
+                c = changed_cut(c, k, u=cut.u + rng.normal(size=4))
+            case 1:
+                c = changed_cut(c, k, h=-100.0)
+            case 2:
+                box = np.sort(rng.integers(2, size=(2, 4)), axis=0).astype(float)
+                c = changed_cut(c, k, lower=box[0], upper=box[1])
+            case 3:
+                c = changed_cut(c, k, feasibility=True)
+            case 4:
+                weights = c.leaves[leaf].cut_weights * np.exp(rng.normal(size=3))
+                c = changed_leaf(c, leaf, cut_weights=weights, empty=bool(rng.random() < 0.3))
+            case 5:
+                c = changed_leaf(c, leaf, row_weights=rng.normal(size=len(graph.rows)))
+            case 6:
+                low, high = np.sort(rng.choice([-0.5, 0.0, 0.5, 1.0], 2))
+                c = changed_node(c, node, lower=float(low), upper=float(high))
+            case _:
+                value, row = float(rng.integers(2)), int(rng.integers(len(graph.rows)))
+                step = Tightening(int(rng.integers(graph.n_columns)), value, value, row)
+                c = changed_node(c, node, tightenings=(*c.nodes[node].tightenings, step))
+    return c
+
+
+def test_whatever_is_accepted_is_true() -> None:
+    rng = np.random.default_rng(0)
+    accepted = 0
+    for _ in range(600):
+        try:
+            report = verify(scrambled(PROOF, rng), MODEL)
+        except CertificateError:
+            continue
+        accepted += 1
+        assert report.upper_bound >= PROOF.log_map
+    assert 60 < accepted < 540
+
+
 # ------------------------------------------------------------------------------------- tightenings, infeasible models
 def alternating_chain() -> cm.Model:
     """Three binaries, neighbours different and ends different: infeasible, but the linear program is feasible."""

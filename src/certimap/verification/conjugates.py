@@ -164,7 +164,9 @@ def _along(a: Floats, functions: Sequence[tuple[float, Univariate]], cut: Cut) -
     if cut.feasibility:
         return _linear_maximum(cut)
     j = int(np.argmax(np.abs(a)))
-    us = float(cut.u[j] / a[j])
+    us = float(cut.u[j]) / float(a[j])
+    if not math.isfinite(us):
+        return math.inf
     rest = 0.0
     for k, (c, slope) in enumerate(zip(a.tolist(), cut.u.tolist(), strict=True)):
         r = point(us) * point(c) - point(slope)

@@ -77,6 +77,8 @@ class Interval:
             self.high / other.low,
             self.high / other.high,
         )
+        if any(math.isnan(end) for end in ends):  # infinity over infinity, after an overflow
+            return Interval(-math.inf, math.inf)
         return Interval(down(min(ends)), up(max(ends)))
 
 

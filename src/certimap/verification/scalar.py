@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from certimap.certificate import CertificateError
 from certimap.model.univariate import Univariate
-from certimap.verification.intervals import Interval, down, exp, log, point, softplus, square, up
+from certimap.verification.intervals import Interval, exp, log, point, softplus, square, up
 
 Parameters = tuple[float, ...]
 Enclosure = Callable[[Interval, Parameters], Interval]
@@ -87,12 +87,10 @@ class _Sum:
     def curvature(self, left: float, right: float) -> Interval:
         x = Interval(left, right)
         enclosures = [g.curvature(x + offset, parameters) for g, offset, parameters in self.parts]
-        # Sums of numbers of one sign round to that sign, so that concave (convex) parts stay recognisably so.
-        low, high = sum(c.low for c in enclosures), sum(c.high for c in enclosures)
-        return Interval(
-            low if low >= 0.0 and min(c.low for c in enclosures) >= 0.0 else down(low),
-            high if max(c.high for c in enclosures) <= 0.0 else up(high),
-        )
+        total = sum(enclosures, point(0.0))
+        # Outward rounding must not turn a sum of concave (convex) functions into one of unknown curvature.
+        low = max(total.low, 0.0) if all(c.low >= 0.0 for c in enclosures) else total.low
+        return Interval(low, min(total.high, 0.0) if all(c.high <= 0.0 for c in enclosures) else total.high)
 
     def piece(self, left: float, right: float) -> _Piece:
         """[left, right] with an upper bound."""
