@@ -19,6 +19,7 @@ from certimap.oracles.univariate import UNDERFLOW, Curve, Pair
 
 CHORDS = 24  # chord steps towards a bitangent; they converge quadratically
 TIGHT = 1e-12  # relative distance to the envelope at which a supporting line is taken as found
+SAME = 1e-7  # points this close, relative to the interval, are the same up to a second-order effect
 
 
 class Envelope1D:
@@ -104,7 +105,9 @@ class OnIntervals:
             best[open_[better]] = chord[better]
             line = np.minimum(height, line)
             floor = at_left + chord * (s - left)
-            go = np.flatnonzero((line > floor + TIGHT * (1.0 + np.abs(floor))) & (x != s))
+            # A chord whose farthest point is one of its ends is a bitangent, whatever margins `line` contains.
+            moved = np.minimum(np.abs(x - left), np.abs(x - right)) > SAME * (part.b - part.a)
+            go = np.flatnonzero((line > floor + TIGHT * (1.0 + np.abs(floor))) & moved & (x != s))
             if not len(go):
                 break
             at_x = part.value(x)
