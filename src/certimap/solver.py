@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Literal, get_args
 
 from certimap.certificate import Certificate
-from certimap.engines.branch_and_cut import BranchAndCut
 from certimap.engines.conflict import irreducible_conflict
+from certimap.engines.decomposition import run_with_best_blocks
 from certimap.engines.gbd import GeneralisedBenders
 from certimap.engines.ledger import Ledger, Limits
 from certimap.engines.proof import tree_certificate
@@ -54,8 +54,7 @@ def solve(
 
 
 def _branch_and_cut(graph: FactorGraph, ledger: Ledger, seed: int, n_jobs: int) -> Result:
-    engine = BranchAndCut(graph, oracles_for(graph), ledger, seed=seed, n_jobs=n_jobs)
-    reason = engine.run()
+    engine, reason = run_with_best_blocks(graph, ledger, seed=seed, n_jobs=n_jobs)
     conflict = _conflict(graph, ledger)
     work = {"lp_solves": engine.master.solves, "cuts": len(engine.master.pool)}
     return _result(ledger, reason, tree_certificate(engine, conflict), conflict, work)

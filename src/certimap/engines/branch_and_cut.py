@@ -136,17 +136,24 @@ class BranchAndCut:
         if self.ledger.urgent_reason() is None:
             self.process(self.tree.pop())
 
-    def run(self) -> StopReason:
-        """Work on the node of the largest bound until the ledger says stop or no node is open."""
+    def run(self, node_budget: float = math.inf) -> StopReason | None:
+        """Work on the node of the largest bound until the ledger says stop or no node is open.
+
+        None when the budget of nodes is used up before: the next call goes on.
+        """
         if self.tree.untouched:
             self.process_root()
-        while len(self.tree):
+        spent = 0
+        while len(self.tree) and spent < node_budget:
             self.ledger.prove(self.tree.bound())
             reason = self.ledger.stop_reason()
             if reason is not None:
                 return reason
             self.process(self.tree.pop())
+            spent += 1
         self.ledger.prove(self.tree.bound())
+        if len(self.tree):
+            return self.ledger.stop_reason()
         proved = self.ledger.upper_bound in (self.ledger.log_map, -math.inf)
         return self.ledger.stop_reason() or (StopReason.EXHAUSTED if proved else StopReason.STALLED)
 
