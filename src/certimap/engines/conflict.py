@@ -28,7 +28,8 @@ def irreducible_conflict(model: Model) -> tuple[str, ...]:
 
     A check that its node limit stops counts as feasible, so that the set found is infeasible in any case.
     """
-    parts: list[Part] = [*model.constraints.items(), *((f.label(), f) for f in model.factors if _excludes(f))]
+    factors = zip(model.factor_names(), model.factors, strict=True)
+    parts: list[Part] = [*model.constraints.items(), *((name, f) for name, f in factors if _excludes(f))]
     return tuple(name for name, _ in minimal_subset(parts, lambda chosen: _infeasible(model, chosen)))
 
 

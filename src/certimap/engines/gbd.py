@@ -118,8 +118,7 @@ class GeneralisedBenders:
         self.local_bound = math.inf
         self.constraints: list[Constraint] = []
         self._visited: set[bytes] = set()
-        self._master: BranchAndCut | None = None
-        self._stored: StoredConstraints | None = None
+        self._proof: tuple[BranchAndCut, StoredConstraints] | None = None  # the master with the best bound so far
 
     def run(self) -> StopReason:
         self.add_constraint(self.first_point())
@@ -141,13 +140,15 @@ class GeneralisedBenders:
     def solve_master(self) -> Floats | None:
         """Step 2: the relaxed master, solved to optimality over the variables' domains; None if it has no point."""
         inner = Ledger(replace(Limits(), gap=MASTER_GAP, time_limit=self._seconds_left()))
-        self._stored = StoredConstraints(self.graph, self.constraints)
-        aggregated = replace(self.graph, blocks=((),), private=((),), batches=(self._stored.batch,))
-        self._master = BranchAndCut(aggregated, [self._stored], inner, proposer=RelaxedPoints(self._stored, inner))
-        self._master.run()
+        stored = StoredConstraints(self.graph, self.constraints)
+        aggregated = replace(self.graph, blocks=((),), private=((),), batches=(stored.batch,))
+        master = BranchAndCut(aggregated, [stored], inner, proposer=RelaxedPoints(stored, inner))
+        master.run()
         self.ledger.iterations += 1
         self.ledger.nodes += inner.nodes
-        self.local_bound = min(self.local_bound, inner.upper_bound)
+        if inner.upper_bound < self.local_bound:
+            self.local_bound = inner.upper_bound
+            self._proof = master, stored
         if self.certified:
             self.ledger.prove(inner.upper_bound)
         return None if inner.assignment is None else self.graph.encode(inner.assignment)
@@ -171,16 +172,17 @@ class GeneralisedBenders:
         return relative_gap(self.ledger.log_map, self.local_bound)
 
     def certificate(self, conflict: tuple[str, ...] = ()) -> Certificate | None:
-        """The master's last tree proves its bound: each aggregated constraint is a sum of one cut per block."""
-        if not self.certified or self._master is None or self._stored is None:
+        """The best master's tree proves its bound: each aggregated constraint is a sum of one cut per block."""
+        if not self.certified or self._proof is None:
             return None
+        master, stored = self._proof
         first = np.cumsum([0, *(len(c.parts) for c in self.constraints)])
         leaves = []
-        for leaf in self._master.tree.leaves():
+        for leaf in master.tree.leaves():
             m = leaf.multipliers
             if m is None and leaf.bound > -math.inf:
                 return None
-            used = [self._stored.handed_out[k] for k in m.cuts] if m is not None else []
+            used = [stored.handed_out[k] for k in m.cuts] if m is not None else []
             cuts = np.concatenate([np.zeros(0, dtype=np.int64), *(np.arange(first[j], first[j + 1]) for j in used)])
             weights = (
                 np.repeat(m.weights, [len(self.constraints[j].parts) for j in used]) if m is not None else np.zeros(0)
@@ -195,7 +197,7 @@ class GeneralisedBenders:
             blocks=self.graph.blocks,
             private=self.graph.private,
             cuts=tuple(_record(p) for c in self.constraints for p in c.parts),
-            nodes=tuple(self._master.tree.records),
+            nodes=tuple(master.tree.records),
             leaves=tuple(leaves),
         )
 

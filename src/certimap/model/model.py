@@ -139,9 +139,7 @@ class Model:
             if isinstance(c, Constraint):
                 self._own(c.name, c.variables())
                 check_possible(c)
-                name, copy = c.name, 2
-                while name in self.constraints:
-                    name, copy = f"{c.name} #{copy}", copy + 1
+                name = _distinct(c.name, self.constraints)
                 self.constraints[name] = c.named(name)
             elif isinstance(c, Soft):
                 self.add(c)
@@ -174,6 +172,13 @@ class Model:
         """The names of the hard constraints that the point violates."""
         values = self.flatten(assignment)
         return [name for name, c in self.constraints.items() if not c.satisfied(values)]
+
+    def factor_names(self) -> list[str]:
+        """A name for every factor, distinct from each other and from those of the constraints."""
+        names = dict.fromkeys(self.constraints)
+        for f in self.factors:
+            names[_distinct(f.label(), names)] = None
+        return list(names)[len(self.constraints) :]
 
     def flatten(self, assignment: Mapping[str, Any]) -> dict[str, Any]:
         """Values per single variable, from an assignment that may hold whole arrays; checks every domain."""
@@ -271,6 +276,14 @@ class Model:
                 raise ModelError(f"block: private variable {v.name} occurs in none of the block's factors")
         self.blocks.append(block)
         self._grouped.update(block.factors)
+
+
+def _distinct(name: str, taken: Mapping[str, Any]) -> str:
+    """The name itself, or with a number where it is taken."""
+    numbered, copy = name, 2
+    while numbered in taken:
+        numbered, copy = f"{name} #{copy}", copy + 1
+    return numbered
 
 
 def _subscript(index: tuple[int, ...]) -> str:
