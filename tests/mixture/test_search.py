@@ -10,6 +10,7 @@ from certimap.mixture.problem import MixtureProblem
 from certimap.mixture.search import search
 from certimap.mixture.search.arrays import compile_problem, new_state
 from certimap.mixture.search.descent import ascend
+from certimap.mixture.search.split_merge import improve_by_split_merge
 
 CONSTRAINTS = {
     "none": {},
@@ -267,3 +268,26 @@ def test_violations_are_named():
         "cluster 1 has 0 points, allowed 1..5",
         "cluster 2 has 0 points, allowed 1..5",
     ]
+
+
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+def test_split_and_merge_leave_an_optimum_that_ascent_cannot(covariance_type):
+    rng = np.random.default_rng(31)
+    centres = 30.0 * np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    X = np.repeat(centres, 25, axis=0) + rng.normal(size=(100, 2))
+    changes = {"covariance_prior": np.eye(2)}
+    known_labels = [0] + [-1] * 99
+    problem = _problem(X, covariance_type, 4, changes, known_labels=known_labels, cannot_link=[(0, 30)])
+    planted = np.repeat([0, 1, 2, 3], 25)
+    # One cluster serves two groups of points and two clusters share one.
+    stuck = np.where(planted == 3, 2, planted)
+    stuck[(planted == 0) & (X[:, 0] > 0.0)] = 3
+    stuck[0] = 0
+    instance = compile_problem(problem)
+    state = new_state(instance, stuck)
+    before = ascend(instance, state) + instance.offset
+    value, labels = improve_by_split_merge(instance, np.random.default_rng(0), state.labels, before)
+    assert before < problem.log_map(planted) - 20.0
+    assert value == pytest.approx(problem.log_map(labels))
+    assert value >= problem.log_map(planted) - 1e-9
+    assert problem.violations(labels) == []

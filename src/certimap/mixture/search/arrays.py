@@ -73,7 +73,11 @@ class State(NamedTuple):
 
 
 def compile_problem(problem: MixtureProblem) -> Instance:
-    """Arrays of the problem in whitened coordinates."""
+    """Arrays of the problem in whitened coordinates.
+
+    Copies of the problem's read-only arrays: compiled code tells them apart from writable ones, and would be compiled
+    anew for the parts of an instance that the search looks at on their own.
+    """
     prior, items, K = problem.prior, problem.items, problem.n_clusters
     kind = KINDS[prior.covariance_type]
     mean, group_scatter = _whitened(problem)
@@ -86,17 +90,17 @@ def compile_problem(problem: MixtureProblem) -> Instance:
         v=prior.prior_weight,
         total_pseudo_weight=items.total_weight + K * (prior.weight_concentration - 1.0),
         shared_weight=prior.prior_weight + K - 1.0 + items.total_weight,
-        weight=items.weight,
-        points=problem.points,
+        weight=items.weight.copy(),
+        points=problem.points.copy(),
         mean=mean,
-        group_index=items.group_index,
+        group_index=items.group_index.copy(),
         group_scatter=group_scatter,
-        conflict_start=problem.conflict_start,
-        conflict_items=problem.conflict_items,
+        conflict_start=problem.conflict_start.copy(),
+        conflict_items=problem.conflict_items.copy(),
         soft_start=soft_start,
         soft_items=soft_items,
         soft_gain=soft_gain,
-        fixed=problem.fixed,
+        fixed=problem.fixed.copy(),
         order=np.argsort(-np.diff(problem.conflict_start), kind="stable"),
         min_size=problem.min_size,
         max_size=problem.max_size,

@@ -26,11 +26,7 @@ _LEAST_GAIN = 1e-9
 @entry
 def ascend(instance: Instance, state: State) -> float:
     """Improve feasible labels to a local optimum of all neighbourhoods; returns the value up to `offset`."""
-    rebuild(instance, state)
-    for _ in range(_MAX_EM):
-        if not em_pass(instance, state):
-            break
-        rebuild(instance, state)
+    classify(instance, state, _MAX_EM)
     for _ in range(_MAX_ROUNDS):
         for _ in range(_MAX_SWEEPS):
             moved = move_sweep(instance, state)
@@ -41,6 +37,24 @@ def ascend(instance: Instance, state: State) -> float:
         rebuild(instance, state)
         if not exchanged:
             break
+    return total_value(instance, state) + soft_value(instance, state)
+
+
+@entry
+def classify(instance: Instance, state: State, most: int) -> float:
+    """At most so many passes of classification EM; returns the value up to `offset`."""
+    rebuild(instance, state)
+    for _ in range(most):
+        if not em_pass(instance, state):
+            break
+        rebuild(instance, state)
+    return total_value(instance, state) + soft_value(instance, state)
+
+
+@entry
+def evaluate(instance: Instance, state: State) -> float:
+    """Bring all statistics up to date with the labels; returns the value up to `offset`."""
+    rebuild(instance, state)
     return total_value(instance, state) + soft_value(instance, state)
 
 

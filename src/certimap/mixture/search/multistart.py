@@ -3,7 +3,8 @@
 A start depends on the seed and its own number only (counter-based random numbers), and results are compared in the
 order of these numbers, so that the answer is the same for any number of threads. The last third of the starts
 disturbs the best labellings that the first two thirds found. Where no start of a first few can be made feasible, an
-integer program finds a feasible labelling, which the other starts then disturb, or proves that there is none.
+integer program finds a feasible labelling, which the other starts then disturb, or proves that there is none. At the
+end the best labellings go through merges and splits.
 """
 
 import os
@@ -18,9 +19,11 @@ from certimap.mixture.search.arrays import Instance, compile_problem, new_state
 from certimap.mixture.search.descent import ascend
 from certimap.mixture.search.feasibility import find_feasible
 from certimap.mixture.search.repair import repair
+from certimap.mixture.search.split_merge import improve_by_split_merge
 from certimap.mixture.search.starts import disturbed_labels, seeded_labels
 
 _FIRST_STARTS = 8
+_STARTS_PER_REFINEMENT = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +103,11 @@ def search(
         if not infeasible:
             run(range(n_first, n_fresh), [])
             run(range(n_fresh, n_starts), pool.labellings())
+            # Costly beside a start on large problems, hence one for every ten starts.
+            best = pool.entries[: max(1, n_starts // _STARTS_PER_REFINEMENT)]
+            refined = threads.map(lambda rank: _refine(instance, seed, n_starts + rank, *best[rank]), range(len(best)))
+            for value, labels in refined:
+                pool.add(value, labels)
     optima = pool.optima()
     return SearchResult(
         labels=optima[0].labels if optima else None,
@@ -152,7 +160,7 @@ class _Pool:
 
 
 def _run_start(instance: Instance, seed: int, start: int, bases: list[IntArray]) -> tuple[bool, float, IntArray]:
-    rng = np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, start]))
+    rng = _generator(seed, start)
     if bases:
         labels, seeds = disturbed_labels(instance, rng, bases[start % len(bases)])
     else:
@@ -161,6 +169,14 @@ def _run_start(instance: Instance, seed: int, start: int, bases: list[IntArray])
         return False, -np.inf, labels
     value, labels = _ascend_from(instance, labels)
     return True, value, labels
+
+
+def _refine(instance: Instance, seed: int, number: int, value: float, labels: IntArray) -> tuple[float, IntArray]:
+    return improve_by_split_merge(instance, _generator(seed, number), labels, value)
+
+
+def _generator(seed: int, number: int) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, number]))
 
 
 def _ascend_from(instance: Instance, labels: IntArray) -> tuple[float, IntArray]:

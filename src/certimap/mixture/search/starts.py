@@ -104,7 +104,7 @@ def disturbed_labels(instance: Instance, rng: np.random.Generator, labels: IntAr
                 q = squared_difference(instance.mean[i], seeds[k])
                 if k != dissolved and q < best:
                     best, changed[i] = q, k
-    centre = _draw(rng, instance.weight.copy())
+    centre = _draw(rng, instance.weight)
     for i in range(len(changed)):
         own = squared_difference(instance.mean[i], seeds[changed[i]])
         if instance.fixed[i] < 0 and squared_difference(instance.mean[i], instance.mean[centre]) < own:
