@@ -62,6 +62,7 @@ class CutMaster:
         self._lp.add_rows(rows.lower, rows.upper, sparse.hstack([rows.matrix, padding], format="csr"))
         for oracle in oracles:
             self.add(oracle, oracle.proposals(self.box))
+        self._permanent = len(self._in_lp)  # they keep every t_b bounded
 
     def add(self, oracle: Oracle, cuts: Cuts) -> int:
         """Put cuts, valid on the current box, into pool and LP."""
@@ -139,9 +140,7 @@ class CutMaster:
             return
         _, basic_rows = self._lp.basic()
         slack = basic_rows[len(self.graph.rows) :]
-        kept_constant = np.zeros(len(self._in_lp), dtype=bool)
-        kept_constant[: self._blocks] = True  # the constant bounds keep every t_b finite
-        drop = np.flatnonzero(slack & ~kept_constant)
+        drop = self._permanent + np.flatnonzero(slack[self._permanent :])
         if 2 * len(drop) > len(self._in_lp):
             self._lp.delete_rows(len(self.graph.rows) + drop)
             self._in_lp = np.delete(self._in_lp, drop)

@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 FIRST_KICKS, SEARCH_KICKS = 20, 400  # before and after the root relaxation: easy models close without the long search
 SEARCH_STARTS = 8  # independent starts; their number must not depend on the number of workers
 FIX_ROUNDS = 25
+LONGEST_PAUSE = 32  # nodes between attempts to fix and solve
 POLISH_COLUMNS = 200
 
 
@@ -35,6 +36,7 @@ class Heuristics:
         self._search = discrete_search(master.graph)
         self._continuous = np.flatnonzero(~master.graph.integer)
         self._tried: set[bytes] = set()
+        self._next_attempt, self._pause = 0, 1
 
     def offer(self, y: Floats) -> bool:
         """Decode, check and value a point; True if it is the new incumbent."""
@@ -88,7 +90,16 @@ class Heuristics:
         if self._search is not None:
             point = self._search.improve(rounded, 0, np.random.default_rng(self._seed))
             return (point is not None and self.offer(point)) or improved
-        return (len(self._continuous) > 0 and self._fix_and_solve(rounded)) or improved
+        return self._sometimes_fix_and_solve(rounded) or improved
+
+    def _sometimes_fix_and_solve(self, rounded: Floats) -> bool:
+        """Every failure doubles the number of nodes until the next attempt, a success starts over."""
+        if len(self._continuous) == 0 or self._ledger.nodes < self._next_attempt:
+            return False
+        improved = self._fix_and_solve(rounded)
+        self._pause = 1 if improved else min(2 * self._pause, LONGEST_PAUSE)
+        self._next_attempt = self._ledger.nodes + self._pause
+        return improved
 
     def _fix_and_solve(self, rounded: Floats) -> bool:
         """Fix the integer columns, run a short cut loop for the continuous ones, polish, and offer."""
