@@ -1,0 +1,293 @@
+"""Column generation with certified pricing inside a best-first tree (algorithm "branch-and-price").
+
+For any multipliers lambda and any certified P >= max over admissible sets S of c(S) - lambda(S), partitions into K
+clusters are worth at most  offset + sum_i lambda_i + K P.  A node drives lambda by the column master and cheap columns,
+then has the block certify P. What gap remains is closed by listing all columns that can be in a better partition and
+searching the list exactly, or by Ryan-Foster branching.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from certimap.certificate import Certificate
+from certimap.engines.column_master import ColumnMaster, ColumnPool, DualPoint
+from certimap.engines.ledger import Ledger
+from certimap.engines.partition_problem import labels_of, read_problem
+from certimap.engines.partition_search import PartitionSearch
+from certimap.engines.price_tree import LeafKind, LeafProof, PriceNode, PriceTree
+from certimap.engines.proof import certify
+from certimap.engines.ryan_foster import choose_pair
+from certimap.engines.set_partitioning import best_cover
+from certimap.engines.stabilisation import TrustBox
+from certimap.graph.graph import FactorGraph
+from certimap.oracles.partition import ColumnRules, Effort, Floats, Ints, Masks
+from certimap.oracles.subsets import heaviest_set
+from certimap.results import StopReason
+
+STARTS = 8
+NEIGHBOUR_COLUMNS = 3000  # the clusters next to the incumbent's enter the master if there are no more than this
+PRICING_NODES = 1_000_000
+FEASIBILITY_NODES = 100_000
+LISTED_COLUMNS = 2000
+COVER_STEPS = 200_000
+PRECISION = 1e-9  # relative: smaller reduced values are noise of the LP
+ROUNDING = 1e-12  # relative margin between a closed-form value and what its exact arithmetic might give
+
+
+class BranchAndPrice:
+    """One solve of one graph; `run` returns why it stopped, `tree.details()` is the proof."""
+
+    def __init__(self, graph: FactorGraph, ledger: Ledger, *, seed: int) -> None:
+        self.problem = read_problem(graph)
+        self.block = self.problem.block
+        self.ledger = ledger
+        self.tree = PriceTree()
+        self.pool = ColumnPool(self.block, self.problem.n_items)
+        self.solves = 0
+        self._rng = np.random.default_rng(seed)
+        none = np.zeros(self.problem.n_items, dtype=bool)
+        self._empty_value = self.block.value(none) if self.problem.min_size <= 0 else None
+
+    def run(self) -> StopReason:
+        self.start()
+        while len(self.tree):
+            self.ledger.prove(self.tree.bound())
+            reason = self.ledger.stop_reason()
+            # The root is always worked on until it has a bound: a result without one would be of little use.
+            if reason is not None and self.ledger.upper_bound < math.inf:
+                return reason
+            self.process(self.tree.pop())
+        self.ledger.prove(self.tree.bound())
+        proved = self.ledger.upper_bound <= _with_rounding(self.ledger.log_map)
+        return self.ledger.stop_reason() or (StopReason.EXHAUSTED if proved else StopReason.STALLED)
+
+    def process(self, node: PriceNode) -> None:
+        """Bound the node by column generation, then by its list of columns; close it or split it."""
+        self.ledger.nodes += 1
+        rules = self.problem.rules(node.together, node.apart)
+        if rules.contradictory:
+            node.improve(LeafProof(LeafKind.CONTRADICTION, -math.inf))
+        if node.bound <= self.ledger.cutoff or not self.seed_columns(node, rules):
+            self.tree.close(node)
+            return
+        shares = self.generate(node, rules)
+        if node.bound > self.ledger.cutoff and self.ledger.stop_reason() is None:
+            self.close_by_list(node, rules)
+        closed = node.bound <= self.ledger.cutoff or node.proof.kind is LeafKind.COLUMNS
+        pair = None if closed else choose_pair(rules, *shares)
+        if pair is None:
+            self.tree.close(node)
+        else:
+            self.tree.split(node, pair)
+        self.record("B" if node.depth else "C")
+
+    def certificate(self, conflict: tuple[str, ...] = ()) -> Certificate | None:
+        """The proof of the ledger's bound; None if the root was never priced."""
+        details = self.tree.details()
+        if details is None:
+            return None
+        return certify(
+            self.problem.graph, self.ledger, algorithm="branch-and-price", conflict=conflict, details=details
+        )
+
+    # --------------------------------------------------------------------------------------------------------- primal
+    def start(self) -> None:
+        """Local search from the block's starting labels."""
+        rules = self.problem.rules()
+        if rules.contradictory:
+            return
+        search = PartitionSearch(self.block, rules, self.problem.n_clusters)
+        for labels in self.block.starts(rules, self._rng, STARTS):
+            improved = search.improve(labels, self._rng)
+            if improved is not None:
+                self.offer(improved)
+        if self.labels is not None:
+            self.pool.add(search.neighbours(self.labels, NEIGHBOUR_COLUMNS))
+            self.ledger.record("H", open_nodes=len(self.tree), columns=len(self.pool))
+
+    labels: Ints | None = None  # of the incumbent
+
+    def offer(self, labels: Ints) -> None:
+        """Value a partition in closed form; its clusters are columns."""
+        self.pool.add(self._clusters(labels))
+        assignment = self.problem.assignment(labels)
+        if self.ledger.offer(assignment, self.problem.graph.model.value(assignment)):
+            self.labels = labels
+
+    def offer_rounded(self, rules: ColumnRules, masks: Masks, shares: Floats) -> None:
+        """Largest shares first, what they leave out in cluster 0; then repair and local search."""
+        labels = np.full(self.problem.n_items, -1, dtype=np.int64)
+        clusters = 0
+        for c in np.argsort(-shares, kind="stable"):
+            if shares[c] > PRECISION and clusters < self.problem.n_clusters and (labels[masks[c]] < 0).all():
+                labels[masks[c]] = clusters
+                clusters += 1
+        search = PartitionSearch(self.block, rules, self.problem.n_clusters)
+        improved = search.improve(np.maximum(labels, 0), self._rng)
+        if improved is not None:
+            self.offer(improved)
+
+    # ----------------------------------------------------------------------------------------------- column generation
+    def seed_columns(self, node: PriceNode, rules: ColumnRules) -> bool:
+        """See that the columns known so far admit a fractional partition; False if it is proved that none exists."""
+        master = ColumnMaster(rules, self.problem.n_clusters, None if self._empty_value is None else 0.0)
+        one = np.ones(rules.n_groups)
+        master.restrict(-one, one)
+        positions = self._admissible(rules)
+        master.add(positions, self.pool.masks[positions], np.zeros(len(positions)))
+        while True:
+            weight, heaviest = 1.0, None
+            multipliers = np.zeros(self.problem.n_items)
+            if len(master.columns):
+                dual = self._solve(master)
+                if dual is None or dual.value >= -PRECISION:
+                    return True
+                multipliers = dual.items
+                weight, heaviest = heaviest_set(-multipliers, rules, FEASIBILITY_NODES)
+                limit = ROUNDING + max(weight, 0.0 if self._empty_value is not None else weight)
+                if self._total(multipliers, limit) < -PRECISION:
+                    node.improve(LeafProof(LeafKind.INFEASIBLE, -math.inf, multipliers, limit))
+                    return False
+            else:
+                weight, heaviest = heaviest_set(np.ones(self.problem.n_items), rules, FEASIBILITY_NODES)
+            if heaviest is None:
+                return self._nothing_admissible(node, weight)
+            position = self.pool.add(heaviest[None, :])
+            if not master.add(position, heaviest[None, :], np.zeros(1)):
+                return True
+
+    def generate(self, node: PriceNode, rules: ColumnRules) -> tuple[Masks, Floats]:
+        """Column generation until the node is closed or its LP solved; the columns of the last LP with their shares."""
+        problem, ledger = self.problem, self.ledger
+        master = ColumnMaster(rules, problem.n_clusters, self._empty_value)
+        positions = self._admissible(rules)
+        master.add(positions, self.pool.masks[positions], self.pool.values[positions])
+        box = self._first_box(node, rules)
+        while True:
+            master.restrict(box.lower, box.upper)
+            dual = self._solve(master)
+            if dual is None:
+                break
+            noise = PRECISION * (1.0 + abs(dual.sigma))
+            found = self.block.heuristic_columns(dual.items, rules, self._rng)
+            best, fresh = self._improving(found, dual, noise)
+            estimate = problem.offset + dual.value + problem.n_clusters * (best - dual.sigma)
+            if not len(fresh) or estimate <= ledger.cutoff or node.bound == math.inf:
+                columns = self.certify(node, rules, dual, noise)
+                best, proved = self._improving(columns, dual, noise)
+                fresh = np.union1d(fresh, proved)
+            if node.bound <= ledger.cutoff or ledger.stop_reason() is not None:
+                break
+            if len(fresh):
+                box.report(dual.groups, dual.value + problem.n_clusters * (best - dual.sigma))
+                master.add(fresh, self.pool.masks[fresh], self.pool.values[fresh])
+            elif box.binds(dual.groups):
+                box.release(dual.groups)
+            else:
+                break
+        masks, shares = self.pool.masks[master.columns], master.shares()
+        self.offer_rounded(rules, masks, shares)
+        return masks, shares
+
+    def certify(self, node: PriceNode, rules: ColumnRules, dual: DualPoint, noise: float) -> Masks:
+        """Certified pricing at these multipliers; improves the node's bound and returns the columns met."""
+        tolerance = 0.01 * self.ledger.limits.gap * max(1.0, abs(self.ledger.log_map)) / self.problem.n_clusters
+        if not math.isfinite(tolerance):
+            tolerance = noise
+        pricing = self.block.certified_bound(
+            dual.items, rules, dual.sigma + noise, max(noise, tolerance), self._effort()
+        )
+        bound = self.problem.offset + self._total(dual.items, pricing.bound)
+        node.improve(LeafProof(LeafKind.BOUND, _up(bound), dual.items, pricing.bound, pricing=pricing.proof))
+        if not node.depth:
+            self.record("C", pending=node.bound)
+        return pricing.columns
+
+    # --------------------------------------------------------------------------------------------- closing the LP gap
+    def close_by_list(self, node: PriceNode, rules: ColumnRules) -> None:
+        """List every column that a partition better than the incumbent may contain, and find the best such partition.
+
+        If all clusters have reduced value <= P and the partition is worth more than L, none lies below
+        L - offset - sum lambda - (K-1) P.
+        """
+        proof, ledger = node.proof, self.ledger
+        if proof.multipliers is None or ledger.log_map == -math.inf:
+            return
+        clusters, incumbent = self.problem.n_clusters, ledger.log_map - self.problem.offset
+        room = self._total(proof.multipliers, proof.price) - incumbent
+        threshold = proof.price - room
+        listed = self.block.enumerate_columns(proof.multipliers, rules, threshold, LISTED_COLUMNS)
+        if listed is None:
+            return
+        positions = self.pool.add(listed)
+        slack = proof.price - (self.pool.values[positions] - listed @ proof.multipliers)
+        empty = None if self._empty_value is None else proof.price - self._empty_value
+        cover = best_cover(listed, slack, clusters, empty, room, COVER_STEPS)
+        if cover.columns is not None:
+            self.offer(labels_of(listed[cover.columns]))
+        if cover.complete:
+            value = _with_rounding(ledger.log_map)
+            node.improve(LeafProof(LeafKind.COLUMNS, value, proof.multipliers, proof.price, listed, proof.pricing))
+
+    # ------------------------------------------------------------------------------------------------------- internal
+    def record(self, source: str, pending: float = -math.inf) -> None:
+        """A log line; `pending` is the bound of the node in hand, which is neither open nor closed."""
+        self.ledger.prove(max(self.tree.bound(), pending))
+        self.ledger.record(source, open_nodes=len(self.tree) + (pending > -math.inf), columns=len(self.pool))
+
+    def _solve(self, master: ColumnMaster) -> DualPoint | None:
+        self.solves += 1
+        self.ledger.iterations += 1
+        return master.solve()
+
+    def _first_box(self, node: PriceNode, rules: ColumnRules) -> TrustBox:
+        """Around the parent's multipliers, or between what the incumbent's items add at home and elsewhere."""
+        if node.proof.multipliers is not None:
+            centre = rules.summed(node.proof.multipliers)
+            scale = float(np.abs(centre).mean()) + 1e-3
+            return TrustBox(centre, np.full(rules.n_groups, 0.1 * scale))
+        if self.labels is None:
+            largest = float(np.abs(self.pool.values).max(initial=1.0))
+            return TrustBox(np.zeros(rules.n_groups), np.full(rules.n_groups, largest))
+        own, other = PartitionSearch(self.block, rules, self.problem.n_clusters).marginals(self.labels)
+        spread = np.abs(own - other)
+        return TrustBox(0.5 * (own + other), 0.5 * spread + 0.05 * float(spread.mean()) + 1e-6)
+
+    def _improving(self, columns: Masks, dual: DualPoint, noise: float) -> tuple[float, Ints]:
+        """Largest reduced value (at least sigma), and the positions of the columns above sigma."""
+        positions = self.pool.add(columns)
+        reduced = self.pool.values[positions] - columns @ dual.items
+        return float(reduced.max(initial=dual.sigma)), positions[reduced > dual.sigma + noise]
+
+    def _admissible(self, rules: ColumnRules) -> Ints:
+        return np.flatnonzero(rules.admits(self.pool.masks)).astype(np.int64)
+
+    def _clusters(self, labels: Ints) -> Masks:
+        return np.asarray(labels[None, :] == np.unique(labels)[:, None])
+
+    def _total(self, multipliers: Floats, price: float) -> float:
+        """sum_i lambda_i + K P, correctly rounded."""
+        return math.fsum([*multipliers.tolist(), *[price] * self.problem.n_clusters])
+
+    def _nothing_admissible(self, node: PriceNode, weight: float) -> bool:
+        """No set was found: if the search was complete, there is none, and any multipliers show it."""
+        if weight > -math.inf:
+            return True
+        node.improve(LeafProof(LeafKind.CONTRADICTION, -math.inf))
+        return False
+
+    def _effort(self) -> Effort:
+        limit = self.ledger.limits.time_limit
+        return Effort(PRICING_NODES, None if limit is None else max(0.0, limit - self.ledger.seconds))
+
+
+def _with_rounding(value: float) -> float:
+    """A number that the exact value of a partition does not exceed if `value` is its closed form in float64."""
+    return value + ROUNDING * (1.0 + abs(value)) if math.isfinite(value) else value
+
+
+def _up(value: float) -> float:
+    return math.nextafter(value, math.inf)
