@@ -46,6 +46,7 @@ class BranchAndPrice:
         self.ledger = ledger
         self.tree = PriceTree()
         self.pool = ColumnPool(self.block, self.problem.n_items)
+        self.labels: Ints | None = None  # of the incumbent
         self.solves = 0
         self._rng = np.random.default_rng(seed)
         none = np.zeros(self.problem.n_items, dtype=bool)
@@ -107,8 +108,6 @@ class BranchAndPrice:
         if self.labels is not None:
             self.pool.add(search.neighbours(self.labels, NEIGHBOUR_COLUMNS))
             self.ledger.record("H", open_nodes=len(self.tree), columns=len(self.pool))
-
-    labels: Ints | None = None  # of the incumbent
 
     def offer(self, labels: Ints) -> None:
         """Value a partition in closed form; its clusters are columns."""
