@@ -17,6 +17,7 @@ from certimap.model.constructors import black_box, gated, parity, potts, ridge, 
 from certimap.model.errors import ModelError
 from certimap.model.expressions import linear
 from certimap.model.model import Block, Model
+from certimap.model.partition import clusters_1d
 from certimap.model.soft import soft
 from certimap.model.univariate import gaussian, laplace, log, logistic, poisson, polynomial, student_t
 from certimap.results import IterationRecord, Result, Status, StopReason
@@ -42,6 +43,7 @@ __all__ = [
     "at_most",
     "black_box",
     "cannot_link",
+    "clusters_1d",
     "concave",
     "exactly",
     "fix",

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import Literal, get_args
 
 from certimap.certificate import Certificate
+from certimap.engines.branch_and_price import BranchAndPrice
 from certimap.engines.conflict import irreducible_conflict
 from certimap.engines.decomposition import run_with_best_blocks
 from certimap.engines.gbd import GeneralisedBenders
 from certimap.engines.ledger import Ledger, Limits
+from certimap.engines.partition_problem import is_partition_graph
 from certimap.engines.proof import tree_certificate
 from certimap.graph.compile import compile_model
 from certimap.graph.graph import FactorGraph
@@ -39,6 +41,8 @@ def solve(
     gap: relative gap (upper_bound - log_map) / max(1, |log_map|) at which the answer counts as OPTIMAL.
     max_nodes, time_limit (seconds), memory_limit (megabytes): stop early; the result still carries a valid bound.
     n_jobs: threads for the independent parts of the primal search; the answer does not depend on it.
+    algorithm: "auto" takes "branch-and-price" for models of one partition factor and "branch-and-cut" for all others;
+        "gbd" is the paper's loop, for study.
     callback: called with every IterationRecord. Ctrl-C stops in an orderly way and keeps the result.
 
     Never raises for a hard or infeasible model, only for a wrong one (ModelError).
@@ -50,6 +54,8 @@ def solve(
     with ledger.interruptible():
         if algorithm == "gbd":
             return _gbd(graph, ledger)
+        if algorithm == "branch-and-price" or (algorithm == "auto" and is_partition_graph(graph)):
+            return _branch_and_price(graph, ledger, seed)
         return _branch_and_cut(graph, ledger, seed, n_jobs)
 
 
@@ -58,6 +64,14 @@ def _branch_and_cut(graph: FactorGraph, ledger: Ledger, seed: int, n_jobs: int) 
     conflict = _conflict(graph, ledger)
     work = {"lp_solves": engine.master.solves, "cuts": len(engine.master.pool)}
     return _result(ledger, reason, tree_certificate(engine, conflict), conflict, work)
+
+
+def _branch_and_price(graph: FactorGraph, ledger: Ledger, seed: int) -> Result:
+    engine = BranchAndPrice(graph, ledger, seed=seed)
+    reason = engine.run()
+    conflict = _conflict(graph, ledger)
+    work = {"lp_solves": engine.solves, "columns": len(engine.pool)}
+    return _result(ledger, reason, engine.certificate(conflict), conflict, work)
 
 
 def _gbd(graph: FactorGraph, ledger: Ledger) -> Result:

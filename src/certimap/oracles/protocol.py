@@ -21,6 +21,7 @@ from collections.abc import Callable
 import numpy as np
 
 from certimap.graph.graph import FactorBatch, FactorGraph
+from certimap.model.errors import ModelError
 from certimap.oracles.cuts import Box, Cuts, Floats, Ints
 from certimap.oracles.envelope import envelope_cut
 
@@ -97,5 +98,5 @@ def oracles_for(graph: FactorGraph) -> list[Oracle]:
     """One oracle per batch of the graph."""
     missing = sorted({b.kind for b in graph.batches} - set(_REGISTRY))
     if missing:
-        raise KeyError(f"no oracle is registered for factors of kind {', '.join(missing)}")
+        raise ModelError(f"no oracle is registered for factors of kind {', '.join(missing)}; another algorithm may apply")
     return [_REGISTRY[b.kind](b, graph) for b in graph.batches]
