@@ -98,5 +98,5 @@ def oracles_for(graph: FactorGraph) -> list[Oracle]:
     """One oracle per batch of the graph."""
     missing = sorted({b.kind for b in graph.batches} - set(_REGISTRY))
     if missing:
-        raise ModelError(f"no oracle is registered for factors of kind {', '.join(missing)}; another algorithm may apply")
+        raise ModelError(f"no oracle is registered for factors of kind {', '.join(missing)}")
     return [_REGISTRY[b.kind](b, graph) for b in graph.batches]
