@@ -166,13 +166,16 @@ def mixed_model(rng):
     if rng.random() < 0.5:
         m.add(_random_table(rng, gates[:2], 0.2))
     if rng.random() < 0.6:
-        m.constrain(_direction(rng, inputs) <= float(rng.random()))
+        direction = _direction(rng, inputs)
+        low, high = direction.bounds()
+        m.constrain(direction <= low + rng.random() * (high - low))
     if rng.random() < 0.5:  # a gate bounds a real, as in sparse regression
         m.constrain(reals[0] - 2.0 * gates[0] <= 0.0, reals[0] + 2.0 * gates[0] >= 0.0)
     if rng.random() < 0.4:
         m.constrain(at_most(1, gates))
-    if rng.random() < 0.1:
-        m.constrain(_direction(rng, inputs) >= 3.0 * rng.random() + 1.0)
+    if rng.random() < 0.2:  # often infeasible, together with the others
+        total = linear(inputs)
+        m.constrain(total >= total.bounds()[1] - 0.5 * rng.random())
     return m
 
 

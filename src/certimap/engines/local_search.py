@@ -94,7 +94,7 @@ def discrete_search(graph: FactorGraph) -> DiscreteSearch | None:
     spread = max([1.0, *(float(np.ptp(t[t > EXCLUDED])) for t in tables if (t > EXCLUDED).any())])
     terms = Terms(
         first=first,
-        unary=np.where(graph.upper[column] > 0.0, graph.cost[column], EXCLUDED),
+        unary=np.where(_allowed(graph)[column], graph.cost[column], EXCLUDED),
         table_start=np.cumsum([0, *(t.size for t in tables)]),
         table=np.concatenate([np.zeros(0), *(t.ravel() for t in tables)]),
         scope_start=np.concatenate([[0], np.cumsum(sizes)]),
@@ -111,6 +111,15 @@ def discrete_search(graph: FactorGraph) -> DiscreteSearch | None:
         penalty=2.0 * spread + float(np.ptp(graph.cost)),
     )
     return DiscreteSearch(terms, column, graph.n_columns)
+
+
+def _allowed(graph: FactorGraph) -> NDArray[np.bool_]:
+    """The columns that may be 1: not excluded, and no other column of their group is fixed to 1."""
+    allowed = np.asarray(graph.upper > 0.0)
+    for group in graph.groups:
+        if (graph.lower[group] > 0.0).any():
+            allowed[group] &= graph.lower[group] > 0.0
+    return allowed
 
 
 def _tables(graph: FactorGraph) -> tuple[list[Floats], list[list[int]]]:

@@ -1,0 +1,160 @@
+"""Safe bounds: valid for any multipliers, and as good as the linear program for the right ones."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from tests.helpers import joint_states
+from tests.models import discrete_model
+
+import certimap.oracles  # noqa: F401  # registers the families
+from certimap import Model, fix, linear, table
+from certimap.engines.bounds import Multipliers, clean, combination_bound, leaf_bound, normalise, proves_empty
+from certimap.engines.cut_master import CutMaster
+from certimap.engines.cut_pool import CutPool
+from certimap.graph.compile import compile_model
+from certimap.oracles.protocol import Box, oracles_for
+
+SEEDS = range(25)
+
+
+def master_with_cuts(seed):
+    """A random discrete model, its master with cuts made at random points, and every point with its value."""
+    rng = np.random.default_rng(seed)
+    model = discrete_model(rng, private=False, max_states=600)
+    graph = compile_model(model)
+    master = CutMaster(graph, oracles_for(graph))
+    for _ in range(6):
+        y = np.zeros(graph.n_columns)
+        for group in graph.groups:
+            y[group] = rng.dirichlet(np.ones(len(group)))
+        master.separate(y, np.full(len(graph.blocks), 100.0), 1e-6)
+    states = list(joint_states(model))
+    points = np.array([graph.encode(s) for s in states])
+    return rng, master, points, np.array([model.value(s) for s in states])
+
+
+def random_multipliers(rng, graph, pool):
+    keep = np.flatnonzero((rng.random(len(pool)) < 0.5) | (np.arange(len(pool)) < len(graph.blocks)))
+    rows = np.flatnonzero(rng.random(len(graph.rows)) < 0.7)
+    weights = rng.exponential(1.0, len(keep)) + 0.6 * (keep < len(graph.blocks))
+    return clean(graph, keep, weights, rows, 2.0 * rng.normal(size=len(rows)))
+
+
+def random_box(rng, graph, points):
+    """The root box, or one around a few points."""
+    if rng.random() < 0.3:
+        return Box(graph.lower, graph.upper)
+    chosen = points[rng.choice(len(points), 3)]
+    return Box(np.maximum(graph.lower, chosen.min(0)), np.minimum(graph.upper, chosen.max(0)))
+
+
+def best_inside(points, values, box):
+    inside = ((points >= box.lower) & (points <= box.upper)).all(axis=1)
+    return values[inside].max(initial=-math.inf)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_any_multipliers_bound_every_point_of_the_box(seed):
+    rng, master, points, values = master_with_cuts(seed)
+    graph, pool = master.graph, master.pool
+    for _ in range(20):
+        m, box = random_multipliers(rng, graph, pool), random_box(rng, graph, points)
+        assert leaf_bound(graph, pool, m, box) >= best_inside(points, values, box)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_box_is_called_empty_only_if_it_is(seed):
+    rng, master, points, values = master_with_cuts(seed)
+    graph, pool = master.graph, master.pool
+    for _ in range(30):
+        m, box = random_multipliers(rng, graph, pool), random_box(rng, graph, points)
+        if proves_empty(graph, pool, m, box):
+            assert best_inside(points, values, box) == -math.inf
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_multipliers_of_the_master_attain_its_value(seed):
+    _, master, _, values = master_with_cuts(seed)
+    relaxation = master.solve()
+    reference = relaxed_master(master)
+    if relaxation.empty:
+        assert reference == -math.inf
+        assert values.max() == -math.inf
+    else:
+        assert relaxation.bound == pytest.approx(reference, abs=1e-6 * max(1.0, abs(reference)))
+        assert relaxation.bound >= max(values.max(), reference - 1e-9)
+
+
+def relaxed_master(master):
+    """The value of the relaxed master by another LP solver."""
+    graph, pool = master.graph, master.pool
+    n, blocks = graph.n_columns, len(graph.blocks)
+    A, b = [], []
+    for k in range(len(pool)):
+        record = pool.record(k)
+        row = np.zeros(n + blocks)
+        row[record.columns] -= record.u
+        row[n + record.block] = 0.0 if record.feasibility else 1.0
+        A.append(row)
+        b.append(record.h)
+    matrix = np.hstack([graph.rows.matrix.toarray(), np.zeros((len(graph.rows), blocks))])
+    for row, low, high in zip(matrix, graph.rows.lower, graph.rows.upper, strict=True):
+        for sign, side in ((1.0, high), (-1.0, -low)):
+            if math.isfinite(side):
+                A.append(sign * row)
+                b.append(side)
+    bounds = [*zip(graph.lower, graph.upper, strict=True), *[(None, None)] * blocks]
+    found = linprog(-np.concatenate([graph.cost, np.ones(blocks)]), A_ub=np.array(A), b_ub=b, bounds=bounds)
+    return graph.offset - found.fun if found.status == 0 else -math.inf
+
+
+def small_graph():
+    m = Model()
+    z = m.categorical("z", 2, shape=2)
+    m.add(table(z, [[1.0, 0.0], [0.0, 2.0]]), linear([(z[0].is_(0), 0.5)]))
+    m.constrain(linear([(z[0].is_(1), 1.0), (z[1].is_(1), 1.0)]) <= 1)
+    graph = compile_model(m)
+    return graph, CutMaster(graph, oracles_for(graph))
+
+
+def test_a_block_without_weight_gives_no_bound():
+    graph, master = small_graph()
+    none, zero = np.zeros(0, dtype=np.int64), np.zeros(0)
+    empty = Multipliers(none, zero, none, zero)
+    assert normalise(master.pool, 1, empty) is None
+    assert leaf_bound(graph, master.pool, empty, master.box) == math.inf
+
+
+def test_weights_of_a_block_are_rescaled_to_one():
+    graph, master = small_graph()
+    rows = np.zeros(0, dtype=np.int64)
+    for weight in (0.7, 1.0, 40.0):
+        m = Multipliers(np.zeros(1, dtype=np.int64), np.array([weight]), rows, np.zeros(0))
+        assert normalise(master.pool, 1, m).weights == pytest.approx([1.0])
+        assert leaf_bound(graph, master.pool, m, master.box) == pytest.approx(2.5, abs=1e-9)
+
+
+def test_rows_contribute_the_side_that_their_sign_selects():
+    graph, master = small_graph()
+    (row,) = np.flatnonzero(graph.rows.owner == 0)
+    cut = np.zeros(1, dtype=np.int64)
+    m = Multipliers(cut, np.ones(1), np.array([row]), np.array([0.25]))
+    # reduced costs 0.5, -0.25, 0, -0.25; the row gives 0.25, the cut h = 2
+    assert leaf_bound(graph, master.pool, m, master.box) == pytest.approx(2.75, abs=1e-9)
+    wrong = clean(graph, cut, np.ones(1), np.array([row]), np.array([-0.25]))
+    assert len(wrong.rows) == 0, "the row has no lower side"
+
+
+def test_the_margin_covers_rounding():
+    """A combination that cancels exactly in real arithmetic must not fall below the true value in float64."""
+    m = Model()
+    z = m.categorical("z", 2, shape=3)
+    m.add(linear([(v.is_(1), 1e16) for v in z]), linear([(v.is_(1), 1.0) for v in z]))
+    m.constrain(fix(z, 1))
+    graph = compile_model(m)
+    none, zero = np.zeros(0, dtype=np.int64), np.zeros(0)
+    nothing = Multipliers(none, zero, none, zero)
+    bound = combination_bound(graph, CutPool(), nothing, Box(graph.lower, graph.upper), objective=True)
+    assert bound >= m.value({"z": [1, 1, 1]})
