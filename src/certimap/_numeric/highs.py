@@ -46,8 +46,15 @@ _STATUS = {
     HighsModelStatus.kTimeLimit: LpStatus.LIMIT,
     HighsModelStatus.kInterrupt: LpStatus.LIMIT,
 }
-# Presolve would discard the basis; one thread keeps runs reproducible and leaves the cores to the caller.
-_OPTIONS: dict[str, str | int] = {"solver": "simplex", "presolve": "off", "parallel": "off", "threads": 1}
+_OPTIONS: dict[str, str | int | float] = {
+    "solver": "simplex",
+    "presolve": "off",  # it would discard the basis
+    "parallel": "off",
+    "threads": 1,  # reproducible runs, and the cores stay with the caller
+    # Cuts are separated to about 1e-8: at the default 1e-7 a cut already in the program could look violated again.
+    "primal_feasibility_tolerance": 1e-9,
+    "dual_feasibility_tolerance": 1e-9,
+}
 _NO_LIMIT = 2**31 - 1
 
 

@@ -8,7 +8,6 @@ conjugates ignore the box.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +17,8 @@ from certimap.graph.graph import FactorBatch, FactorGraph
 from certimap.oracles.cuts import Box, Cuts, Floats
 from certimap.oracles.protocol import Oracle
 
-SNAP = 1e-6  # a group this close to a unit vector counts as whole
+WHOLE = 1e-6  # a group this close to a unit vector has the unit vector's value
+DUST = 1e-9  # but cuts are separated where y is, up to rounding
 
 
 class FiniteOracle(Oracle):
@@ -47,9 +47,9 @@ class FiniteOracle(Oracle):
         """The gap of a term, shared among its fractional columns in proportion to their distance from 0 and 1."""
         return blame(y[self.scope], gap)
 
-    def marginals(self, y: Floats) -> Floats:
-        """(m, w) points of the product of simplices next to y[scope]; groups close to a unit vector are made whole."""
-        return to_simplices(y[self.scope], self.starts)
+    def marginals(self, y: Floats, snap: float = DUST) -> Floats:
+        """(m, w) points of the product of simplices next to y[scope]; groups within `snap` of whole are made whole."""
+        return to_simplices(y[self.scope], self.starts, snap)
 
 
 def blame(y: Floats, gap: Floats) -> Floats:
@@ -60,7 +60,7 @@ def blame(y: Floats, gap: Floats) -> Floats:
     return np.asarray(np.maximum(gap, 0.0)[:, None] * share)
 
 
-def to_simplices(y: Floats, starts: Sequence[int] | NDArray[np.int64]) -> Floats:
+def to_simplices(y: Floats, starts: NDArray[np.int64], snap: float) -> Floats:
     """Each group of columns clipped and rescaled to sum to one, or set to the unit vector it nearly is."""
     x = np.maximum(y, 0.0)
     rows = np.arange(len(x))
@@ -70,7 +70,7 @@ def to_simplices(y: Floats, starts: Sequence[int] | NDArray[np.int64]) -> Floats
         part /= np.where(total > 0.0, total, 1.0)[:, None]
         part[total <= 0.0] = 1.0 / (last - first)
         top = part.argmax(axis=1)
-        whole = part[rows, top] > 1.0 - SNAP
+        whole = part[rows, top] > 1.0 - snap
         part[whole] = 0.0
         part[rows[whole], top[whole]] = 1.0
     return x

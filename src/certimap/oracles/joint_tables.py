@@ -24,7 +24,7 @@ from certimap._numeric.highs import LinearProgram, LpStatus
 from certimap._numeric.rounding import raised
 from certimap.graph.graph import FactorBatch, FactorGraph
 from certimap.oracles.cuts import Box, Cuts, Floats
-from certimap.oracles.discrete import FiniteOracle, allowed_states, centred
+from certimap.oracles.discrete import WHOLE, FiniteOracle, allowed_states, centred
 
 Positions = NDArray[np.int32]
 
@@ -52,10 +52,7 @@ class JointTables(FiniteOracle):
 
     def value(self, y: Floats) -> Floats:
         """Mean under the product distribution: the entry where y is whole, -inf where it touches an excluded one."""
-        x = self.marginals(y)
-        mean, mass = np.empty(len(x)), np.empty(len(x))
-        _product_values(self.theta, self.listed, x, mean, mass)
-        return np.where(mass < 1.0 - 1e-9, -np.inf, mean)
+        return self._product_values(self.marginals(y, WHOLE))
 
     def upper(self, box: Box) -> Floats:
         """The largest entry that the box allows."""
@@ -76,16 +73,21 @@ class JointTables(FiniteOracle):
     def separate(self, y: Floats, t: Floats, box: Box, tolerance: float) -> Cuts:
         """One cut for every term whose t exceeds the envelope; the product distribution sorts out most others."""
         x = self.marginals(y)
-        value = self.value(y)
+        value = self._product_values(x)
         whole = (x.max(axis=1) == 1.0) & ((x == 0.0) | (x == 1.0)).all(axis=1)
         parts = []
         for i in np.flatnonzero(t > value + tolerance).tolist():
             cut = self._cut_at_state(i, x[i], float(value[i])) if whole[i] else self._cut_at_mixture(i, x[i])
-            if cut is not None and _violation(cut, x[i], float(t[i])) > tolerance:
+            if cut is not None and _violation(cut, y[self.scope[i]], float(t[i])) > tolerance:
                 parts.append(cut)
         return Cuts.join(parts, self.scope.shape[1])
 
     # ------------------------------------------------------------------------------------------------------- internal
+    def _product_values(self, x: Floats) -> Floats:
+        mean, mass = np.empty(len(x)), np.empty(len(x))
+        _fill_product_values(self.theta, self.listed, x, mean, mass)
+        return np.where(mass < 1.0 - 1e-9, -np.inf, mean)
+
     def _constant(self, i: int, u: Floats) -> float:
         return self._with_margin(_best_state(self.theta[i], self.states(i), u)[0], u, i)
 
@@ -132,8 +134,8 @@ class JointTables(FiniteOracle):
         return self._programs[i]
 
 
-def _violation(cut: Cuts, x: Floats, t: float) -> float:
-    right = float(cut.u[0] @ x + cut.h[0])
+def _violation(cut: Cuts, y: Floats, t: float) -> float:
+    right = float(cut.u[0] @ y + cut.h[0])
     return -right if cut.feasibility[0] else t - right
 
 
@@ -152,7 +154,7 @@ def _best_state(theta: Floats, states: Positions, u: Floats) -> tuple[float, int
 
 
 @njit(cache=True, nogil=True)
-def _product_values(theta: Floats, states: Positions, x: Floats, mean: Floats, mass: Floats) -> None:
+def _fill_product_values(theta: Floats, states: Positions, x: Floats, mean: Floats, mass: Floats) -> None:
     """Mean of finite entries under the product of the marginals, and their total probability."""
     for i in range(theta.shape[0]):
         listed = states[i if len(states) > 1 else 0]

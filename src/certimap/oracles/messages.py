@@ -12,6 +12,7 @@ exact. Other factors and the rows are ignored, which leaves the cuts valid and t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from certimap.graph.graph import FactorGraph
 from certimap.model.domains import Integer
 from certimap.oracles.cuts import Cuts, Floats, Ints
-from certimap.oracles.diffusion import BARRED, DENSE_PAIR, LISTED, POTTS, Layout, diffuse, lower_slack
+from certimap.oracles.diffusion import BARRED, DENSE, LISTED, POTTS, Layout, diffuse, lower_slack
 from certimap.oracles.discrete import FiniteOracle, centred
 from certimap.oracles.joint_tables import JointTables
 from certimap.oracles.potts import PottsOracle
@@ -69,7 +70,7 @@ def _as_cuts(oracle: FiniteOracle, u: Floats, graph: FactorGraph) -> Cuts:
 
 def _lay_out(graph: FactorGraph, oracles: list[FiniteOracle]) -> tuple[Layout, float]:
     """The flat arrays, -inf included, and the value that stands in for -inf during the sweeps."""
-    kinds, values, listings, counts, sizes, groups, arity = [], [], [], [], [], [], []
+    kinds, values, listings, strides, sizes, groups, arity = [], [], [], [], [], [], []
     theta: list[Floats] = [np.zeros(0)]
     states: list[NDArray[np.int32]] = [np.zeros(0, dtype=np.int32)]
     n_values = n_states = 0
@@ -81,7 +82,7 @@ def _lay_out(graph: FactorGraph, oracles: list[FiniteOracle]) -> tuple[Layout, f
         kinds.append(np.full(m, kind, dtype=np.int8))
         values.append(n_values + table.shape[1] * np.arange(m))
         listings.append(n_states + (per_term if len(listed) > 1 else 0) * np.arange(m))
-        counts.append(np.full(m, table.shape[1]))
+        strides.append(np.tile([math.prod(oracle.sizes[d + 1 :]) for d in range(len(oracle.sizes))], m))
         sizes.append(np.tile(oracle.sizes, m))
         groups.append(graph.group_of[oracle.scope[:, oracle.starts[:-1]]].ravel())
         arity.append(np.full(m, len(oracle.sizes)))
@@ -91,23 +92,22 @@ def _lay_out(graph: FactorGraph, oracles: list[FiniteOracle]) -> tuple[Layout, f
     group = _joined(groups)
     first_slot = _starts(_joined(arity))
     term = np.repeat(np.arange(len(first_slot) - 1), np.diff(first_slot))
-    order = np.argsort(group, kind="stable")
     columns = np.concatenate([*graph.groups, np.zeros(0, dtype=np.int64)])
     unary = np.where(graph.upper[columns] > 0.5, graph.cost[columns], -np.inf)
     layout = Layout(
         kind=np.concatenate([*kinds, np.zeros(0, dtype=np.int8)]),
-        values=_joined(values),
+        values=np.append(_joined(values), n_values),
         listing=_joined(listings),
-        n_entries=_joined(counts),
         first_slot=first_slot,
         message=_starts(_joined(sizes)),
         term=term,
         group=group,
+        stride=_joined(strides),
         is_last=group == np.maximum.reduceat(group, first_slot[:-1])[term],
         is_first=group == np.minimum.reduceat(group, first_slot[:-1])[term],
         group_start=_starts(np.array([len(g) for g in graph.groups], dtype=np.int64)),
         first_of_group=_starts(np.bincount(group, minlength=len(graph.groups))),
-        slots=order,
+        slots=np.argsort(group, kind="stable"),
         unary=unary,
         theta=np.concatenate(theta),
         states=np.concatenate(states),
@@ -120,12 +120,12 @@ def _lay_out(graph: FactorGraph, oracles: list[FiniteOracle]) -> tuple[Layout, f
 def _entries(oracle: FiniteOracle) -> tuple[int, Floats, NDArray[np.int32]]:
     unlisted = np.zeros((1, 0, 0), dtype=np.int32)
     match oracle:
-        case PairTables(theta=theta):
-            return DENSE_PAIR, theta, unlisted
         case PottsOracle(weight=weight):
             return POTTS, weight, unlisted
-        case JointTables(theta=theta):
+        case JointTables(theta=theta) if oracle.batch.kind == "sparse_table":
             return LISTED, theta, oracle.listed
+        case PairTables(theta=theta) | JointTables(theta=theta):
+            return DENSE, theta, unlisted
     raise TypeError(f"message passing does not know {type(oracle).__name__}")
 
 

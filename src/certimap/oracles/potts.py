@@ -16,7 +16,7 @@ import numpy as np
 from certimap._numeric.rounding import raised
 from certimap.graph.graph import FactorBatch, FactorGraph
 from certimap.oracles.cuts import Box, Cuts, Floats
-from certimap.oracles.discrete import FiniteOracle, allowed_states
+from certimap.oracles.discrete import WHOLE, FiniteOracle, allowed_states
 from certimap.oracles.protocol import register
 
 
@@ -31,7 +31,7 @@ class PottsOracle(FiniteOracle):
 
     def value(self, y: Floats) -> Floats:
         """The mean under the product distribution; exact where y is whole."""
-        a, b = self._split(self.marginals(y))
+        a, b = self._split(self.marginals(y, WHOLE))
         return np.asarray(self.weight * (a * b).sum(axis=1))
 
     def upper(self, box: Box) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 from certimap._numeric.rounding import raised
 from certimap.graph.graph import FactorBatch, FactorGraph
 from certimap.oracles.cuts import Box, Cuts, Floats, Ints
-from certimap.oracles.discrete import FiniteOracle, allowed_states, centred
+from certimap.oracles.discrete import WHOLE, FiniteOracle, allowed_states, centred
 from certimap.oracles.joint_tables import JointTables
 from certimap.oracles.protocol import Oracle, register
 from certimap.oracles.transport import FEASIBILITY, NO_CUT, OPTIMALITY, conjugate_pairs, separate_pairs
@@ -42,7 +42,7 @@ class PairTables(FiniteOracle):
 
     def value(self, y: Floats) -> Floats:
         """Mean under the product distribution: the entry where y is whole, -inf where it touches an excluded one."""
-        a, b = self._split(self.marginals(y))
+        a, b = self._split(self.marginals(y, WHOLE))
         mean = np.einsum("ei,eij,ej->e", a, self._finite_part, b, optimize=True)
         lost = np.einsum("ei,eij,ej->e", a, self._excluded, b, optimize=True)
         return np.where(lost > 0.0, -np.inf, mean)
@@ -80,7 +80,7 @@ class PairTables(FiniteOracle):
         h = np.zeros(len(term))  # Hall's condition holds in integers: no margin
         of = term[optimality]
         h[optimality] = self._conjugates_of(of, u[optimality])
-        excess = t[term] - np.einsum("ew,ew->e", u, x[term]) - h
+        excess = t[term] - np.einsum("ew,ew->e", u, y[self.scope[term]]) - h
         violated = (kinds == FEASIBILITY) | (excess > tolerance)
         kept = np.flatnonzero(violated)
         flags = np.zeros(len(kept), dtype=bool)
