@@ -61,6 +61,7 @@ def solve(
 
 def _branch_and_cut(graph: FactorGraph, ledger: Ledger, seed: int, n_jobs: int) -> Result:
     engine, reason = run_with_best_blocks(graph, ledger, seed=seed, n_jobs=n_jobs)
+    ledger.close(open_nodes=len(engine.tree), cuts=len(engine.master.pool))
     conflict = _conflict(graph, ledger)
     work = {"lp_solves": engine.master.solves, "cuts": len(engine.master.pool)}
     return _result(ledger, reason, tree_certificate(engine, conflict), conflict, work)
@@ -69,6 +70,7 @@ def _branch_and_cut(graph: FactorGraph, ledger: Ledger, seed: int, n_jobs: int) 
 def _branch_and_price(graph: FactorGraph, ledger: Ledger, seed: int) -> Result:
     engine = BranchAndPrice(graph, ledger, seed=seed)
     reason = engine.run()
+    ledger.close(open_nodes=len(engine.tree), columns=len(engine.pool))
     conflict = _conflict(graph, ledger)
     work = {"lp_solves": engine.solves, "columns": len(engine.pool)}
     return _result(ledger, reason, engine.certificate(conflict), conflict, work)
@@ -77,6 +79,7 @@ def _branch_and_price(graph: FactorGraph, ledger: Ledger, seed: int) -> Result:
 def _gbd(graph: FactorGraph, ledger: Ledger) -> Result:
     engine = GeneralisedBenders(graph, oracles_for(graph), ledger)
     reason = engine.run()
+    ledger.close(cuts=len(engine.constraints))
     conflict = _conflict(graph, ledger)
     local_bound = None if engine.certified else engine.local_bound
     work = {"cuts": len(engine.constraints)}

@@ -127,14 +127,13 @@ class BranchAndCut:
         self.tree = Tree(self.master.box)
 
     def process_root(self) -> None:
-        """Everything up to the first split."""
+        """Everything up to the first split; always far enough for a finite bound, whatever the limits."""
         messages = message_cuts(self.graph, self.master.oracles)
         for batch, cuts in messages.cuts:
             self.master.add(self.master.oracles[batch], cuts)
         if self.heuristics.at_root(messages.point if messages.cuts else None):
             self.record("H")
-        if self.ledger.urgent_reason() is None:
-            self.process(self.tree.pop())
+        self.process(self.tree.pop())
 
     def run(self, node_budget: float = math.inf) -> StopReason | None:
         """Work on the node of the largest bound until the ledger says stop or no node is open.
@@ -164,6 +163,9 @@ class BranchAndCut:
             self.tree.close(node)
             return
         relaxation = self.relax(node)
+        if self.ledger.urgent_reason() is not None:
+            self.tree.push(node)
+            return
         incumbent = self.ledger.log_map
         if relaxation.y is not None and node.bound > self.ledger.cutoff:
             (self.heuristics.at_node if node.depth else self.heuristics.after_root)(relaxation.y)

@@ -86,6 +86,12 @@ class Ledger:
             except KeyboardInterrupt:
                 self.interrupted = True
 
+    def close(self, *, open_nodes: int = 0, cuts: int = 0, columns: int = 0) -> None:
+        """End the history with the final numbers, unless its last line has them."""
+        last = self.history[-1] if self.history else None
+        if last is None or (last.bound, last.incumbent) != (self.upper_bound, self.log_map):
+            self.record("B" if self.nodes > 1 else "C", open_nodes=open_nodes, cuts=cuts, columns=columns)
+
     # ------------------------------------------------------------------------------------------------------ stopping
     def stop_reason(self) -> StopReason | None:
         """The reason to stop now, if there is one."""
