@@ -9,6 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Protocol
 
@@ -153,19 +154,15 @@ class Potts(Factor):
         return self.weight if int(values[a.name]) == int(values[b.name]) else 0.0
 
 
-@dataclass(eq=False)
-class Ridge(Factor):
-    """g(a.x + offset) for a univariate function g."""
+class Curve(Factor):
+    """What ridges and gated ridges share: a univariate function g of the argument s = a.x + offset."""
 
-    kind: ClassVar[str] = "ridge"
     expression: LinearExpression
     function: Univariate
-    name: str = ""
-    atoms: tuple[Atom, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.atoms = tuple(self.expression.terms)
-        self.coefficients = np.array([self.expression.terms[a] for a in self.atoms])
+    @cached_property
+    def coefficients(self) -> NDArray[np.float64]:
+        return np.array(list(self.expression.terms.values()))
 
     @property
     def signature(self) -> Hashable:
@@ -178,12 +175,30 @@ class Ridge(Factor):
             "parameters": np.array(self.function.parameters),
         }
 
-    def value(self, y: NDArray[np.float64]) -> float:
-        return self.function(float(self.coefficients @ y) + self.expression.constant)
+    def at_argument(self, x: NDArray[np.float64]) -> float:
+        """g(a.x + offset)."""
+        return self.function(float(self.coefficients @ x) + self.expression.constant)
 
 
 @dataclass(eq=False)
-class Gated(Factor):
+class Ridge(Curve):
+    """g(a.x + offset) for a univariate function g."""
+
+    kind: ClassVar[str] = "ridge"
+    expression: LinearExpression
+    function: Univariate
+    name: str = ""
+    atoms: tuple[Atom, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.atoms = tuple(self.expression.terms)
+
+    def value(self, y: NDArray[np.float64]) -> float:
+        return self.at_argument(y)
+
+
+@dataclass(eq=False)
+class Gated(Curve):
     """z * g(a.x + offset): the ridge counts only where the indicator z is 1. The first atom is z."""
 
     kind: ClassVar[str] = "gated"
@@ -197,23 +212,9 @@ class Gated(Factor):
         if self.gate in self.expression.terms:
             raise ModelError(f"gated: the gate {self.gate} must not occur in the expression it gates")
         self.atoms = (self.gate, *self.expression.terms)
-        self.coefficients = np.array([self.expression.terms[a] for a in self.atoms[1:]])
-
-    @property
-    def signature(self) -> Hashable:
-        return (self.function.kind, len(self.function.parameters), len(self.atoms))
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {
-            "coefficients": self.coefficients,
-            "offset": np.array(self.expression.constant),
-            "parameters": np.array(self.function.parameters),
-        }
 
     def value(self, y: NDArray[np.float64]) -> float:
-        if y[0] < 0.5:
-            return 0.0
-        return self.function(float(self.coefficients @ y[1:]) + self.expression.constant)
+        return 0.0 if y[0] < 0.5 else self.at_argument(y[1:])
 
 
 @dataclass(eq=False)
