@@ -1,6 +1,8 @@
 """Maximum a-posteriori inference for Bayesian factor graphs, with a proof of how good the answer is."""
 
+from certimap._version import __version__
 from certimap.certificate import Certificate, CertificateError
+from certimap.estimators.gaussian_mixture import GaussianMixtureMAP
 from certimap.model.concave import concave
 from certimap.model.constraints import (
     all_of,
@@ -24,12 +26,11 @@ from certimap.results import IterationRecord, Result, Status, StopReason
 from certimap.solver import solve
 from certimap.verification.checker import VerificationReport, verify
 
-__version__ = "0.1.0"
-
 __all__ = [
     "Block",
     "Certificate",
     "CertificateError",
+    "GaussianMixtureMAP",
     "IterationRecord",
     "Model",
     "ModelError",
@@ -37,6 +38,7 @@ __all__ = [
     "Status",
     "StopReason",
     "VerificationReport",
+    "__version__",
     "all_of",
     "any_of",
     "at_least",

@@ -16,7 +16,7 @@ from typing import Self
 from rich.console import Console
 from rich.status import Status as Spinner
 
-from certimap import __version__
+from certimap._version import __version__
 from certimap.model.domains import Categorical, Integer
 from certimap.model.model import Model
 from certimap.report.text import number, percent, plural

@@ -8,8 +8,10 @@ end the best labellings go through merges and splits.
 """
 
 import os
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -24,6 +26,8 @@ from certimap.mixture.search.starts import disturbed_labels, seeded_labels
 
 _FIRST_STARTS = 8
 _STARTS_PER_REFINEMENT = 10
+
+_Outcome: TypeAlias = tuple[bool, float, IntArray]  # feasible, value, labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +46,7 @@ class SearchResult:
         labels: best labels of the items, or None if no feasible labelling was found.
         value: `MixtureProblem.log_map` of the labels; -inf without labels.
         pool: distinct local optima, best first; clusters that no fixed item names are numbered by first item.
-        n_starts: starts that were run.
+        n_starts: starts that were run, fewer than asked for if `should_stop` ended the search.
         n_failed: starts that found no feasible labelling.
         proved_infeasible: whether it is proved that no feasible labelling exists.
     """
@@ -62,6 +66,7 @@ def search(
     n_jobs: int | None = 1,
     *,
     pool_size: int = 20,
+    should_stop: Callable[[IntArray | None], bool] = lambda best: False,
 ) -> SearchResult:
     """Maximise `problem.log_map` over feasible labellings by multi-start local search.
 
@@ -71,6 +76,8 @@ def search(
         seed: a non-negative integer; equal seeds give equal results for any `n_jobs`.
         n_jobs: number of threads; None is 1, negative counts back from the number of cores (-1: all).
         pool_size: how many distinct local optima to keep.
+        should_stop: called after every start with the best labels so far, None before the first feasible ones;
+            ends the search by returning True.
     """
     for name, number in (("n_starts", n_starts), ("pool_size", pool_size)):
         if number < 1:
@@ -80,13 +87,24 @@ def search(
     instance = compile_problem(problem)
     pool = _Pool(problem, pool_size)
     n_run = n_failed = 0
-    infeasible = False
+    infeasible = stopped = False
     with ThreadPoolExecutor(_thread_count(n_jobs)) as threads:
+
+        def results(task: Callable[[int], _Outcome], numbers: range) -> Iterator[_Outcome]:
+            nonlocal stopped
+            if stopped:
+                return
+            for outcome in threads.map(task, numbers):
+                yield outcome
+                if should_stop(pool.entries[0][1] if pool.entries else None):
+                    stopped = True
+                    threads.shutdown(cancel_futures=True)
+                    return
 
         def run(starts: range, bases: list[IntArray]) -> None:
             nonlocal n_run, n_failed
-            n_run += len(starts)
-            for feasible, value, labels in threads.map(lambda start: _run_start(instance, seed, start, bases), starts):
+            for feasible, value, labels in results(lambda start: _run_start(instance, seed, start, bases), starts):
+                n_run += 1
                 n_failed += not feasible
                 if feasible:
                     pool.add(value, labels)
@@ -94,7 +112,7 @@ def search(
         n_fresh = n_starts - n_starts // 3
         n_first = min(n_fresh, _FIRST_STARTS)
         run(range(n_first), [])
-        if not pool.entries:
+        if not pool.entries and not stopped:
             found = find_feasible(problem, seed)
             infeasible = found.proved_infeasible
             if found.labels is not None:
@@ -105,8 +123,8 @@ def search(
             run(range(n_fresh, n_starts), pool.labellings())
             # Costly beside a start on large problems, hence one for every ten starts.
             best = pool.entries[: max(1, n_starts // _STARTS_PER_REFINEMENT)]
-            refined = threads.map(lambda rank: _refine(instance, seed, n_starts + rank, *best[rank]), range(len(best)))
-            for value, labels in refined:
+            refined = results(lambda rank: _refine(instance, seed, n_starts + rank, *best[rank]), range(len(best)))
+            for _, value, labels in refined:
                 pool.add(value, labels)
     optima = pool.optima()
     return SearchResult(
@@ -159,7 +177,7 @@ class _Pool:
         return number[labels]
 
 
-def _run_start(instance: Instance, seed: int, start: int, bases: list[IntArray]) -> tuple[bool, float, IntArray]:
+def _run_start(instance: Instance, seed: int, start: int, bases: list[IntArray]) -> _Outcome:
     rng = _generator(seed, start)
     if bases:
         labels, seeds = disturbed_labels(instance, rng, bases[start % len(bases)])
@@ -171,8 +189,8 @@ def _run_start(instance: Instance, seed: int, start: int, bases: list[IntArray])
     return True, value, labels
 
 
-def _refine(instance: Instance, seed: int, number: int, value: float, labels: IntArray) -> tuple[float, IntArray]:
-    return improve_by_split_merge(instance, _generator(seed, number), labels, value)
+def _refine(instance: Instance, seed: int, number: int, value: float, labels: IntArray) -> _Outcome:
+    return True, *improve_by_split_merge(instance, _generator(seed, number), labels, value)
 
 
 def _generator(seed: int, number: int) -> np.random.Generator:

@@ -1,0 +1,1 @@
+"""scikit-learn estimators: certified MAP clustering and topic models."""

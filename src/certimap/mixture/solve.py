@@ -1,0 +1,139 @@
+"""`solve_mixture`: the best clustering that the search finds, a bound on every other, and what both prove."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, get_args
+
+from certimap.certificate import Certificate
+from certimap.engines.ledger import Ledger, Limits
+from certimap.mixture.clusters import IntArray
+from certimap.mixture.conflict import conflicting_constraints
+from certimap.mixture.problem import MixtureProblem
+from certimap.mixture.search.multistart import SearchResult, search
+from certimap.results import Callback, Result, Status, StopReason, classify
+
+MixtureAlgorithm: TypeAlias = Literal["auto", "local-search"]
+
+
+def solve_mixture(
+    problem: MixtureProblem,
+    *,
+    tol: float = 1e-3,
+    max_nodes: int | None = None,
+    time_limit: float | None = None,
+    n_init: int = 100,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    algorithm: MixtureAlgorithm = "auto",
+    callback: Callback | None = None,
+) -> Result:
+    """Maximise `problem.log_map` over the labellings that satisfy its constraints, and bound it from above.
+
+    The assignment holds the labels of the points ("z") and the parameters that are optimal for them ("pi", "mu",
+    "Lambda"); `log_map` is its closed-form value. An infeasible problem has the status INFEASIBLE and a conflict,
+    one for which no labelling was found and none excluded has the status UNKNOWN.
+
+    Args:
+        problem: what to maximise.
+        tol: relative gap at which the answer counts as OPTIMAL.
+        max_nodes: nodes of the proof; None: no limit.
+        time_limit: seconds; None: no limit.
+        n_init: starts of the local search.
+        seed: a non-negative integer; equal seeds give equal answers for any `n_jobs`.
+        n_jobs: threads; None is 1, -1 all cores.
+        algorithm: "auto" searches and proves, "local-search" leaves the proof out.
+        callback: called with every IterationRecord. Ctrl-C stops in an orderly way and keeps the result.
+    """
+    ledger = Ledger(_limits(tol, max_nodes, time_limit), callback)
+    if algorithm not in get_args(MixtureAlgorithm):
+        raise ValueError(f"algorithm must be one of {', '.join(get_args(MixtureAlgorithm))}, got {algorithm!r}.")
+    certificate: Certificate | None = None
+    conflict: tuple[str, ...] = ()
+    with ledger.interruptible():
+        found = search_incumbent(problem, ledger, n_init=n_init, seed=seed, n_jobs=n_jobs)
+        if found.proved_infeasible:
+            ledger.prove(-math.inf)
+            conflict = conflicting_constraints(problem)
+        elif algorithm == "auto":
+            certificate = prove(problem, found, ledger, n_jobs=n_jobs)
+    return Result(
+        assignment=ledger.assignment,
+        log_map=ledger.log_map,
+        upper_bound=ledger.upper_bound,
+        status=classify(ledger.log_map, ledger.upper_bound, tol),
+        stop_reason=_stop_reason(ledger),
+        certificate=certificate,
+        history=tuple(ledger.history),
+        conflict=conflict,
+        statistics={
+            "nodes": ledger.nodes,
+            "starts": found.n_starts,
+            "failed_starts": found.n_failed,
+            "seconds": ledger.seconds,
+        },
+    )
+
+
+def search_incumbent(
+    problem: MixtureProblem, ledger: Ledger, *, n_init: int, seed: int, n_jobs: int | None
+) -> SearchResult:
+    """Local search from `n_init` starts, every improvement offered to the ledger as it is found."""
+
+    offered: IntArray | None = None
+
+    def after_start(best: IntArray | None) -> bool:
+        nonlocal offered
+        ledger.iterations += 1
+        if best is not None and best is not offered:
+            offer(problem, best, ledger)
+            offered = best
+        return ledger.urgent_reason() is not None
+
+    found = search(problem, n_init, seed, n_jobs, should_stop=after_start)
+    if found.labels is not None:
+        offer(problem, found.labels, ledger)
+    return found
+
+
+def offer(problem: MixtureProblem, labels: IntArray, ledger: Ledger) -> None:
+    """Value a labelling of the items in closed form; a line in the history if it is the best so far."""
+    value = problem.log_map(labels)
+    if value > ledger.log_map:
+        ledger.offer(assignment_of(problem, labels), value)
+        ledger.record("H", open_nodes=0)
+
+
+def assignment_of(problem: MixtureProblem, labels: IntArray) -> Mapping[str, Any]:
+    """The point of the posterior that belongs to labels of the items."""
+    parameters = problem.objective.parameters(labels)
+    return {
+        "z": problem.point_labels(labels),
+        "pi": parameters.weights,
+        "mu": parameters.means,
+        "Lambda": parameters.precisions,
+    }
+
+
+def prove(problem: MixtureProblem, found: SearchResult, ledger: Ledger, *, n_jobs: int | None) -> Certificate | None:
+    """Bound the MAP from above: the bound and better labellings go into the ledger, the proof is returned.
+
+    Here the search ends without a bound, and says so: the ledger's upper bound stays infinite.
+    """
+    return None
+
+
+def _stop_reason(ledger: Ledger) -> StopReason:
+    if classify(ledger.log_map, ledger.upper_bound, ledger.limits.gap) is Status.INFEASIBLE:
+        return StopReason.EXHAUSTED
+    return ledger.stop_reason() or StopReason.ITERATIONS
+
+
+def _limits(tol: float, max_nodes: int | None, time_limit: float | None) -> Limits:
+    if not (math.isfinite(tol) and tol >= 0.0):
+        raise ValueError(f"tol must be a finite number >= 0, got {tol!r}.")
+    for name, limit in (("max_nodes", max_nodes), ("time_limit", time_limit)):
+        if limit is not None and not limit > 0:
+            raise ValueError(f"{name} must be positive or None, got {limit!r}.")
+    return Limits(gap=tol, max_nodes=max_nodes, time_limit=time_limit)
