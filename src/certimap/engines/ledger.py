@@ -96,6 +96,8 @@ class Ledger:
     def stop_reason(self) -> StopReason | None:
         """The reason to stop now, if there is one."""
         limits = self.limits
+        if self.upper_bound == -math.inf:
+            return StopReason.EXHAUSTED
         if relative_gap(self.log_map, self.upper_bound) <= limits.gap:
             return StopReason.TOLERANCE
         if limits.max_nodes is not None and self.nodes >= limits.max_nodes:
