@@ -114,10 +114,13 @@ class _Sum:
         return min(above_ends, up(up(self.value(middle).high + tilt) + bend))
 
     def _concave_bound(self, left: float, right: float) -> float:
-        """Tangents at points a <= b next to the peak bound [left, a], [a, b] and [b, right]: valid for any a, b."""
+        """Tangents next to the peak, at points a short way from it that suits most functions, or wide intervals."""
         peak = self._peak(left, right)
-        step = 1e-9 * (abs(peak) + right - left)
-        a, b = max(left, peak - step), min(right, peak + step)
+        steps = (share * (abs(peak) + right - left) for share in (1e-9, 1e-12))
+        return min(self._tangents(left, max(left, peak - step), min(right, peak + step), right) for step in steps)
+
+    def _tangents(self, left: float, a: float, b: float, right: float) -> float:
+        """Tangents at a <= b bound [left, a], [a, b] and [b, right]; valid for any a, b where the sum is concave."""
         at_a, at_b = self.value(a).high, self.value(b).high
         slope_a, slope_b = self.derivative(a), self.derivative(b)
         return max(
