@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from certimap import __version__
+from certimap.cli.cluster import cluster_command
 from certimap.cli.demo import demo_command
 from certimap.cli.solve import solve_command
 from certimap.cli.verify import verify_command
@@ -20,6 +21,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # boxes would break messages into lines
 )
 app.command("solve")(solve_command)
+app.command("cluster")(cluster_command)
 app.command("verify")(verify_command)
 app.command("demo")(demo_command)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from certimap.mixture.clusters import IntArray
-from certimap.mixture.constraints import ClusterConstraints
+from certimap.mixture.constraints import ClusterConstraints, ConstraintCheck
 from certimap.mixture.prior import FloatArray, NormalWishartPrior
 from certimap.mixture.problem import MixtureProblem
+from certimap.report.text import plural
 from certimap.results import Result
 
 
@@ -94,3 +96,13 @@ def describe_mixture(problem: MixtureProblem, constraints: ClusterConstraints) -
     size = f"N={constraints.n_points} D={problem.prior.dimension} K={problem.n_clusters}"
     parts = [f"mixture  {size}  {problem.prior.covariance_type} covariance", constraints.summary()]
     return " | ".join(part for part in parts if part)
+
+
+def constraint_summary(checks: Sequence[ConstraintCheck]) -> str:
+    """How many constraints hold, and what the violated soft ones cost."""
+    hard = Counter(check.satisfied for check in checks if check.hard)
+    soft = Counter(check.satisfied for check in checks if not check.hard)
+    cost = sum(check.cost for check in checks)
+    parts = [f"{hard[True]} of {plural(hard.total(), 'hard constraint')} satisfied"] if hard else []
+    parts += [f"{soft[True]} of {plural(soft.total(), 'soft constraint')} satisfied, cost {cost:g}"] if soft else []
+    return "; ".join(parts)

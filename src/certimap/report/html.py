@@ -1,0 +1,118 @@
+"""A clustering as one self-contained HTML file; needs the `[report]` extra (matplotlib and jinja2).
+
+report = ClusteringReport("Iris", data, names, prior, constraints, result, tolerance=1e-3, seed=0)
+Path("iris.html").write_text(clustering_html(report), encoding="utf-8")
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import platform
+import shlex
+from importlib.metadata import version
+from importlib.util import find_spec
+
+from certimap._version import __version__
+from certimap.report.badge import gap_badge
+from certimap.report.clustering import ClusteringReport, constraint_summary
+from certimap.report.explanation import not_proved, proved
+from certimap.report.plots import ELLIPSE, convergence_plot, drawn_points, scatter_plot
+from certimap.report.template import CLUSTERING
+from certimap.report.text import number, percent, plural
+
+EXTRA = ("matplotlib", "jinja2")
+PACKAGES = ("numpy", "scipy", "numba", "highspy", "scikit-learn")
+MOST_CONSTRAINTS = 200  # rows; violated ones come first
+
+
+class MissingExtraError(ImportError):
+    """A report was asked for, and a package that it needs is not installed."""
+
+
+def require_extra() -> None:
+    """Raise MissingExtraError unless reports can be written; to be called before a long solve."""
+    missing = [name for name in EXTRA if find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(f"an HTML report needs {' and '.join(missing)}: pip install 'certimap[report]'")
+
+
+def clustering_html(report: ClusteringReport) -> str:
+    """The whole document: nothing in it is loaded from elsewhere."""
+    require_extra()
+    from jinja2 import Environment, StrictUndefined
+
+    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    checks = sorted(report.constraints.checks(report.labels, report.n_clusters), key=lambda check: check.satisfied)
+    result = report.result
+    return template.from_string(CLUSTERING).render(
+        title=report.title,
+        badge=gap_badge(result),
+        proved=proved(result),
+        not_proved=not_proved(result),
+        facts=_facts(report),
+        answer=_answer(report),
+        scatter=_embedded(scatter_plot(report)),
+        scatter_note=_scatter_note(report),
+        convergence=_embedded(convergence_plot(result.history, report.tolerance)),
+        feature_names=report.feature_names,
+        clusters=report.clusters(),
+        constraint_summary=constraint_summary(checks),
+        checks=checks[:MOST_CONSTRAINTS],
+        hidden_checks=len(checks) - len(checks[:MOST_CONSTRAINTS]),
+        certificate=_certificate(report),
+        reproduce=_reproduction(report),
+    )
+
+
+def _facts(report: ClusteringReport) -> list[tuple[str, str]]:
+    prior = report.prior
+    dof = "" if prior.covariance_type == "known" else f", nu0 = {prior.degrees_of_freedom:g}"
+    n, d = report.data.shape
+    return [
+        ("data", f"{plural(n, 'point')}, {plural(d, 'feature')}: {', '.join(report.feature_names)}"),
+        ("preparation", report.preparation),
+        ("model", f"Bayesian Gaussian mixture of {report.n_clusters}, {prior.covariance_type} covariance"),
+        ("prior", f"a0 = {prior.weight_concentration:g}, b0 = {prior.mean_precision:g}{dof}"),
+        ("constraints", report.constraints.summary() or "none"),
+    ]
+
+
+def _answer(report: ClusteringReport) -> list[tuple[str, str]]:
+    result = report.result
+    rows = [
+        ("log-posterior of this clustering", f"{result.log_map:.10g}"),
+        (
+            "upper bound on every clustering",
+            f"{result.upper_bound:.10g}" if math.isfinite(result.upper_bound) else "none",
+        ),
+        ("gap", f"{number(result.gap)} ({percent(result.relative_gap)})" if math.isfinite(result.gap) else "open"),
+        ("tolerance", percent(report.tolerance)),
+        ("stopped by", result.stop_reason.value),
+    ]
+    return rows + [(name, f"{value:.4f}") for name, value in report.agreement.items()]
+
+
+def _scatter_note(report: ClusteringReport) -> str:
+    shown, n = len(drawn_points(report)), len(report.data)
+    points = f"{shown} of {n} points" if shown < n else f"all {n} points"
+    return f"{points}; the first features only where there are many; ellipses: {ELLIPSE:g} standard deviations"
+
+
+def _certificate(report: ClusteringReport) -> str | None:
+    path = report.certificate_path
+    return None if path is None or report.result.certificate is None else f"certimap verify {shlex.quote(path)}"
+
+
+def _reproduction(report: ClusteringReport) -> list[tuple[str, str]]:
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    return [
+        ("seed", str(report.seed)),
+        ("certimap", __version__),
+        ("Python", platform.python_version()),
+        ("packages", packages),
+    ]
+
+
+def _embedded(png: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"

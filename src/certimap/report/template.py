@@ -1,0 +1,104 @@
+"""The HTML of reports, as jinja2 templates."""
+
+CLUSTERING = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{ title }}</title>
+<style>
+body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; }
+h1 { font-size: 1.7rem; margin-bottom: .4rem; }
+h2 { font-size: 1.2rem; margin-top: 2rem; border-bottom: 1px solid #ccc; }
+table { border-collapse: collapse; }
+th, td { padding: .2rem .9rem .2rem 0; text-align: left; vertical-align: top; }
+thead th { border-bottom: 1px solid #888; }
+td.figure, th.figure { text-align: right; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; }
+figure { margin: 1rem 0; }
+figure img { max-width: 100%; }
+figcaption { font-size: .9rem; color: #555; }
+code { background: #f2f2f2; padding: .1rem .3rem; }
+.violated { font-weight: 600; }
+</style>
+</head>
+<body>
+<h1>{{ title }}</h1>
+<p>{{ badge | safe }}</p>
+<p><strong>Proved.</strong> {{ proved }}</p>
+<p><strong>Not proved.</strong> {{ not_proved }}</p>
+<h2>Answer</h2>
+<table id="answer">
+{% for name, value in answer %}
+<tr><th scope="row">{{ name }}</th><td>{{ value }}</td></tr>
+{% endfor %}
+</table>
+<h2>Problem</h2>
+<table id="problem">
+{% for name, value in facts %}
+<tr><th scope="row">{{ name }}</th><td>{{ value }}</td></tr>
+{% endfor %}
+</table>
+<h2>Clusters</h2>
+<div class="wide">
+<table id="clusters">
+<thead><tr><th>cluster</th><th class="figure">points</th><th class="figure">weight</th>
+{% for name in feature_names %}
+<th class="figure">mean {{ name }}</th>
+{% endfor %}
+</tr></thead>
+<tbody>
+{% for row in clusters %}
+<tr><td>{{ row.cluster }}</td><td class="figure">{{ row.size }}</td>
+<td class="figure">{{ "%.4f" | format(row.weight) }}</td>
+{% for mean in row.mean %}
+<td class="figure">{{ "%.4g" | format(mean) }}</td>
+{% endfor %}
+</tr>
+{% endfor %}
+</tbody>
+</table>
+</div>
+<figure>
+<img id="scatter" src="{{ scatter }}" alt="Clusters over pairs of features">
+<figcaption>{{ scatter_note }}</figcaption>
+</figure>
+<h2>Constraints</h2>
+{% if checks %}
+<p>{{ constraint_summary }}.</p>
+<table id="constraints">
+<thead><tr><th>kind</th><th>of</th><th>satisfied</th></tr></thead>
+<tbody>
+{% for check in checks %}
+<tr{% if not check.satisfied %} class="violated"{% endif %}>
+<td>{{ check.kind }}</td><td>{{ check.subject }}</td><td>{{ "yes" if check.satisfied else "no" }}</td></tr>
+{% endfor %}
+</tbody>
+</table>
+{% if hidden_checks %}
+<p>and {{ hidden_checks }} more; violated ones come first.</p>
+{% endif %}
+{% else %}
+<p>None.</p>
+{% endif %}
+<h2>Convergence</h2>
+<figure>
+<img id="convergence" src="{{ convergence }}" alt="Best value and upper bound over time">
+</figure>
+<h2>Certificate</h2>
+{% if certificate %}
+<p>The proof of the upper bound can be checked by code that shares nothing with the solver:
+<code>{{ certificate }}</code></p>
+{% else %}
+<p>No proof was saved with this report.</p>
+{% endif %}
+<h2>To reproduce</h2>
+<table id="reproduce">
+{% for name, value in reproduce %}
+<tr><th scope="row">{{ name }}</th><td>{{ value }}</td></tr>
+{% endfor %}
+</table>
+</body>
+</html>
+"""
