@@ -2,15 +2,11 @@
 
 A term is a list of states with finite values. At a fractional point one linear program per term gives the envelope,
 
-    max { sum_e p_e theta_e : p >= 0, marginals of p equal y },
+    max { sum_e p_e theta_e : p >= 0, marginals of p equal y }.
 
-warm-started from the last point: only its right-hand side changes. Its duals are the multipliers; where it is
-infeasible, its Farkas multipliers q have q(e) >= 0 for all states e and q.y < 0: a feasibility cut.
-At a whole point s no program is needed. With D(e) the variables in which state e differs from s,
-
-    u_d(k) = max over e with e_d = k of (theta_e - theta_s) / |D(e)|,   u_d(s_d) = 0
-
-gives sum over D(e) of u_d(e_d) >= theta_e - theta_s for every state e, hence a cut that is tight at s.
+Its duals are the multipliers of the cut; where it is infeasible, Farkas multipliers q with q(e) >= 0 for all states e
+and q.y < 0 make a feasibility cut. All terms are solved together, see `multimarginal`; the few that it gives up, and
+those too large for it, go to a general solver one by one.
 """
 
 from __future__ import annotations
@@ -23,8 +19,10 @@ from scipy import sparse
 from certimap._numeric.highs import LinearProgram, LpStatus
 from certimap._numeric.rounding import raised
 from certimap.graph.graph import FactorBatch, FactorGraph
-from certimap.oracles.cuts import Box, Cuts, Floats
+from certimap.oracles.cuts import Box, Cuts, Floats, Ints
 from certimap.oracles.discrete import WHOLE, FiniteOracle, allowed_states, centred
+from certimap.oracles.multimarginal import GAVE_UP, Multimarginal
+from certimap.oracles.transport import FEASIBILITY, NO_CUT, OPTIMALITY
 
 Positions = NDArray[np.int32]
 
@@ -43,6 +41,7 @@ class JointTables(FiniteOracle):
         self.listed: Positions = positions.astype(np.int32) + offsets
         self.theta: Floats = batch.data["log_values"].reshape(len(batch), -1)
         self._magnitude = np.abs(np.where(np.isfinite(self.theta), self.theta, 0.0)).max(axis=1)
+        self._multimarginal = Multimarginal(self.theta, self.listed, self.starts)
         self._programs: dict[int, LinearProgram] = {}
 
     def states(self, i: int) -> Positions:
@@ -62,25 +61,28 @@ class JointTables(FiniteOracle):
 
     def conjugate(self, i: int, u: Floats, box: Box) -> tuple[float, Floats]:
         """Over the whole domain; see `FiniteOracle`."""
-        best, state = _best_state(self.theta[i], self.states(i), u)
+        _, state = _best_state(self.theta[i], self.states(i), u, False)
         x = np.zeros(len(u))
         x[self.states(i)[state]] = 1.0
-        return self._with_margin(best, u, i), x
+        return float(self._constants(np.array([i]), u[None], np.zeros(1, dtype=bool))[0]), x
 
     def conjugates(self, u: Floats) -> Floats:
-        return np.array([self._constant(i, u[i]) for i in range(len(u))])
+        return self._constants(np.arange(len(u)), u, np.zeros(len(u), dtype=bool))
 
     def separate(self, y: Floats, t: Floats, box: Box, tolerance: float) -> Cuts:
-        """One cut for every term whose t exceeds the envelope; the product distribution sorts out most others."""
+        """One cut for every term whose t exceeds the envelope; the product distribution sorts out some others."""
         x = self.marginals(y)
-        value = self._product_values(x)
-        whole = (x.max(axis=1) == 1.0) & ((x == 0.0) | (x == 1.0)).all(axis=1)
-        parts = []
-        for i in np.flatnonzero(t > value + tolerance).tolist():
-            cut = self._cut_at_state(i, x[i], float(value[i])) if whole[i] else self._cut_at_mixture(i, x[i])
-            if cut is not None and _violation(cut, y[self.scope[i]], float(t[i])) > tolerance:
-                parts.append(cut)
-        return Cuts.join(parts, self.scope.shape[1])
+        term = np.flatnonzero(t > self._product_values(x) + tolerance)
+        u, kinds = self._multimarginal.separate(term, x[term], t[term], tolerance)
+        for k in np.flatnonzero(kinds == GAVE_UP).tolist():
+            u[k], kinds[k] = self._by_program(int(term[k]), x[term[k]])
+        found = np.flatnonzero(kinds != NO_CUT)
+        term, feasibility = term[found], kinds[found] == FEASIBILITY
+        u = centred(u[found], self.starts)
+        h = self._constants(term, u, feasibility)
+        right = np.einsum("ew,ew->e", u, y[self.scope[term]]) + h
+        kept = np.flatnonzero(np.where(feasibility, 0.0, t[term]) - right > tolerance)
+        return Cuts(term[kept], u[kept], h[kept], np.zeros(len(kept), dtype=bool), feasibility[kept])
 
     # ------------------------------------------------------------------------------------------------------- internal
     def _product_values(self, x: Floats) -> Floats:
@@ -88,37 +90,23 @@ class JointTables(FiniteOracle):
         _fill_product_values(self.theta, self.listed, x, mean, mass)
         return np.where(mass < 1.0 - 1e-9, -np.inf, mean)
 
-    def _constant(self, i: int, u: Floats) -> float:
-        return self._with_margin(_best_state(self.theta[i], self.states(i), u)[0], u, i)
+    def _constants(self, terms: Ints, u: Floats, feasibility: NDArray[np.bool_]) -> Floats:
+        """Certified constants of cuts with multipliers u, one row for every listed term."""
+        h = np.empty(len(u))
+        _fill_constants(self.theta, self.listed, terms, u, feasibility, h)
+        # As many subtractions as variables, of numbers no larger than this scale.
+        scale = self._magnitude[terms] + np.maximum.reduceat(np.abs(u), self.starts[:-1], axis=1).sum(axis=1)
+        return np.asarray(raised(h, scale, len(self.sizes)))
 
-    def _with_margin(self, h: float, u: Floats, i: int) -> float:
-        """As many subtractions as variables, of numbers no larger than this scale."""
-        arity = len(self.sizes)
-        scale = self._magnitude[i] + np.maximum.reduceat(np.abs(u), self.starts[:-1]).sum()
-        return float(raised(np.array(h), scale, arity))
-
-    def _cut_at_state(self, i: int, x: Floats, value: float) -> Cuts | None:
-        if value == -np.inf:
-            u = -x
-            agreement = _best_state(np.where(self.theta[i] > -np.inf, 0.0, -np.inf), self.states(i), u)[0]
-            return Cuts.of(np.array([i]), u[None], np.array([agreement]), feasibility=True)
-        u = _supporting_slopes(self.theta[i], self.states(i), x, value)
-        return Cuts.of(np.array([i]), u[None], np.array([self._constant(i, u)]))
-
-    def _cut_at_mixture(self, i: int, x: Floats) -> Cuts | None:
+    def _by_program(self, i: int, x: Floats) -> tuple[Floats, int]:
+        """Multipliers and kind of the cut at x by a general solver."""
         program = self._program(i)
         program.set_row_bounds(np.arange(len(x)), x, x)
         status = program.solve()
         if status is LpStatus.OPTIMAL:
-            u = centred(program.row_duals[None], self.starts)[0]
-            return Cuts.of(np.array([i]), u[None], np.array([self._constant(i, u)]))
+            return program.row_duals, OPTIMALITY
         farkas = program.farkas() if status is LpStatus.INFEASIBLE else None
-        if farkas is None:
-            return None
-        u = centred(farkas[None] / np.abs(farkas).max(), self.starts)[0]
-        domain = np.where(self.theta[i] > -np.inf, 0.0, -np.inf)
-        h = self._with_margin(_best_state(domain, self.states(i), u)[0], u, i)
-        return Cuts.of(np.array([i]), u[None], np.array([h]), feasibility=True)
+        return (x, NO_CUT) if farkas is None else (farkas / np.abs(farkas).max(), FEASIBILITY)
 
     def _program(self, i: int) -> LinearProgram:
         if i not in self._programs:
@@ -134,23 +122,27 @@ class JointTables(FiniteOracle):
         return self._programs[i]
 
 
-def _violation(cut: Cuts, y: Floats, t: float) -> float:
-    right = float(cut.u[0] @ y + cut.h[0])
-    return -right if cut.feasibility[0] else t - right
-
-
 @njit(cache=True, nogil=True)
-def _best_state(theta: Floats, states: Positions, u: Floats) -> tuple[float, int]:
-    """max over states e of theta_e - sum_d u_d(e_d), and where."""
+def _best_state(theta: Floats, states: Positions, u: Floats, feasibility: bool) -> tuple[float, int]:
+    """max over states e of theta_e - sum_d u_d(e_d), or of -sum_d u_d(e_d) over finite ones, and where."""
     best, at = -np.inf, 0
     for e in range(len(theta)):
-        z = theta[e]
-        if z > -np.inf:
+        if theta[e] > -np.inf:
+            z = 0.0 if feasibility else theta[e]
             for d in range(states.shape[1]):
                 z -= u[states[e, d]]
             if z > best:
                 best, at = z, e
     return best, at
+
+
+@njit(cache=True, nogil=True)
+def _fill_constants(
+    theta: Floats, states: Positions, terms: Ints, u: Floats, feasibility: NDArray[np.bool_], h: Floats
+) -> None:
+    for k in range(len(terms)):
+        listed = states[terms[k] if len(states) > 1 else 0]
+        h[k] = _best_state(theta[terms[k]], listed, u[k], feasibility[k])[0]
 
 
 @njit(cache=True, nogil=True)
@@ -183,28 +175,3 @@ def _largest_allowed(theta: Floats, states: Positions, allowed: NDArray[np.bool_
                     is_open = is_open and allowed[i, listed[e, d]]
                 if is_open:
                     best[i] = theta[i, e]
-
-
-@njit(cache=True, nogil=True)
-def _supporting_slopes(theta: Floats, states: Positions, x: Floats, value: float) -> Floats:
-    """Multipliers of a cut that is tight at the whole point x, see the module's docstring."""
-    u = np.full(len(x), -np.inf)
-    for e in range(len(theta)):
-        differing = 0
-        for d in range(states.shape[1]):
-            if x[states[e, d]] == 0.0:
-                differing += 1
-        if theta[e] > -np.inf and differing > 0:
-            share = (theta[e] - value) / differing
-            for d in range(states.shape[1]):
-                u[states[e, d]] = max(u[states[e, d]], share)
-    least = 0.0
-    for k in range(len(u)):
-        if x[k] == 0.0 and u[k] > -np.inf:
-            least = min(least, u[k])
-    for k in range(len(u)):
-        if x[k] > 0.0:
-            u[k] = 0.0
-        elif u[k] == -np.inf:
-            u[k] = least  # occurs in no state: any value is valid
-    return u
