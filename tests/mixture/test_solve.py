@@ -8,11 +8,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from certimap import IterationRecord, Status, StopReason
+from certimap.engines.ledger import Ledger
 from certimap.mixture.clusters import IntArray
 from certimap.mixture.constraints import ClusterConstraints
 from certimap.mixture.prior import NormalWishartPrior
 from certimap.mixture.problem import MixtureProblem
-from certimap.mixture.search import search
+from certimap.mixture.search import SearchResult, search
 from certimap.mixture.solve import solve_mixture
 
 
@@ -107,3 +108,24 @@ def test_labels_of_tied_points_agree() -> None:
     z = result.assignment["z"]
     assert_array_equal(z[[0]], z[[1]])
     assert z[1] != z[2]
+
+
+def test_proof_and_better_labels_reach_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    mixture = problem()
+    best = search(mixture, 50, 0)
+    assert best.labels is not None
+
+    def prove(given: MixtureProblem, found: SearchResult, ledger: Ledger, *, n_jobs: int | None) -> None:
+        ledger.offer({"z": given.point_labels(best.labels)}, best.value + 1e-9)
+        ledger.prove(best.value + 0.01)
+        ledger.record("C", open_nodes=0)
+
+    monkeypatch.setattr("certimap.mixture.solve.prove", prove)
+    result = solve_mixture(mixture, n_init=1)
+    assert (result.status, result.stop_reason) == (Status.OPTIMAL, StopReason.TOLERANCE)
+    assert result.assignment is not None
+    assert_array_equal(result.assignment["z"], mixture.point_labels(best.labels))
+    assert_allclose(result.assignment["mu"], mixture.objective.parameters(best.labels).means)
+    assert result.upper_bound == best.value + 0.01
+    assert result.history[-1].source == "C"
+    assert solve_mixture(mixture, n_init=1, algorithm="local-search").status is Status.FEASIBLE

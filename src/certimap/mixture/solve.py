@@ -12,7 +12,7 @@ from certimap.mixture.clusters import IntArray
 from certimap.mixture.conflict import conflicting_constraints
 from certimap.mixture.problem import MixtureProblem
 from certimap.mixture.search.multistart import SearchResult, search
-from certimap.results import Callback, Result, Status, StopReason, classify
+from certimap.results import Callback, Result, StopReason, classify
 
 MixtureAlgorithm: TypeAlias = Literal["auto", "local-search"]
 
@@ -59,11 +59,11 @@ def solve_mixture(
         elif algorithm == "auto":
             certificate = prove(problem, found, ledger, n_jobs=n_jobs)
     return Result(
-        assignment=ledger.assignment,
+        assignment=None if ledger.assignment is None else point_of(problem, ledger.assignment["z"]),
         log_map=ledger.log_map,
         upper_bound=ledger.upper_bound,
         status=classify(ledger.log_map, ledger.upper_bound, tol),
-        stop_reason=_stop_reason(ledger),
+        stop_reason=ledger.stop_reason() or StopReason.ITERATIONS,
         certificate=certificate,
         history=tuple(ledger.history),
         conflict=conflict,
@@ -101,15 +101,15 @@ def offer(problem: MixtureProblem, labels: IntArray, ledger: Ledger) -> None:
     """Value a labelling of the items in closed form; a line in the history if it is the best so far."""
     value = problem.log_map(labels)
     if value > ledger.log_map:
-        ledger.offer(assignment_of(problem, labels), value)
+        ledger.offer({"z": problem.point_labels(labels)}, value)
         ledger.record("H", open_nodes=0)
 
 
-def assignment_of(problem: MixtureProblem, labels: IntArray) -> Mapping[str, Any]:
-    """The point of the posterior that belongs to labels of the items."""
-    parameters = problem.objective.parameters(labels)
+def point_of(problem: MixtureProblem, labels: IntArray) -> Mapping[str, Any]:
+    """The point of the posterior that belongs to labels of the points: these, and the parameters optimal for them."""
+    parameters = problem.objective.parameters(problem.item_labels(labels))
     return {
-        "z": problem.point_labels(labels),
+        "z": labels,
         "pi": parameters.weights,
         "mu": parameters.means,
         "Lambda": parameters.precisions,
@@ -117,17 +117,11 @@ def assignment_of(problem: MixtureProblem, labels: IntArray) -> Mapping[str, Any
 
 
 def prove(problem: MixtureProblem, found: SearchResult, ledger: Ledger, *, n_jobs: int | None) -> Certificate | None:
-    """Bound the MAP from above: the bound and better labellings go into the ledger, the proof is returned.
+    """Bound the MAP from above: the bound and better labellings of the points go into the ledger, as {"z": labels}.
 
     Here the search ends without a bound, and says so: the ledger's upper bound stays infinite.
     """
     return None
-
-
-def _stop_reason(ledger: Ledger) -> StopReason:
-    if classify(ledger.log_map, ledger.upper_bound, ledger.limits.gap) is Status.INFEASIBLE:
-        return StopReason.EXHAUSTED
-    return ledger.stop_reason() or StopReason.ITERATIONS
 
 
 def _limits(tol: float, max_nodes: int | None, time_limit: float | None) -> Limits:
