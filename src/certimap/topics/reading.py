@@ -117,7 +117,7 @@ class Reader:
     def soft_links(
         self, together: WeightedPairs, apart: WeightedPairs
     ) -> tuple[IntArray, FloatArray, NDArray[np.bool_], float]:
-        """Links between words that no hard link ties; the constant cost of the others."""
+        """Links between words that occur and that no hard link ties; the constant cost of the others."""
         rows: list[tuple[int, int, float, bool]] = []
         constant = 0.0
         for name, links, wanted in (
@@ -126,6 +126,8 @@ class Reader:
         ):
             pairs, weights = split_weights(name, links, 2)
             for (u, w), weight in zip(checked_pairs(name, pairs, self._cells.n_words), weights, strict=True):
+                if not (self._occurs[u] or self._occurs[w]):
+                    continue
                 if self._group[u] != self._group[w]:
                     rows.append((int(u), int(w), weight, wanted))
                 elif not wanted and self._occurs[u] and self._occurs[w]:
