@@ -123,11 +123,13 @@ WRONG_CONSTRAINTS = [
     (lambda m: fix([m["a"], m["x"]], [0, 1, 1]), r"fix got 2 variables and 3 values"),
     (lambda m: implies(m["a"], m["x"]), r"a is a categorical .*, not a binary; use a.is_\(value\)"),
     (lambda m: implies(m["x"], 2 * m["x"]), r"expected a binary variable or an indicator .* got"),
+    (lambda m: implies(m["x"], 0.5 * m["x"]), r"expected a binary variable or an indicator .* got"),
     (lambda m: at_most(-1, [m["x"]]), r"at_most takes a whole number of items >= 0, got -1"),
     (lambda m: at_least(1.5, [m["x"]]), r"at_least takes a whole number of items >= 0, got 1.5"),
-    (lambda m: exactly(1, [m["x"]], value=7), r"x is a .*; 7 is none of its values"),
+    (lambda m: exactly(1, [m["x"]], value=7), r"x is a .*; got 7"),
     (lambda m: soft(3, 1.0), r"soft takes a constraint such as must_link\(a, b\), got 3"),
     (lambda m: soft(must_link(m["a"], m["a"]), -1.0), r"soft\(must_link\(a, a\)\): .* finite number >= 0, got -1.0"),
+    (lambda m: soft(must_link(m["a"], m["a"]), "x"), r"the weight must be a finite number >= 0, got 'x'"),
     (lambda m: soft(must_link(m["a"], m["a"]), math.inf), r"the weight must be a finite number >= 0, got inf"),
 ]
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from certimap import Model, ModelError
+from certimap import Model, ModelError, at_most, fix
 from certimap.model.domains import triangle_index, triangle_position
 from certimap.model.expressions import Atom
 
@@ -42,14 +42,21 @@ def test_arrays_hold_one_variable_per_index(shape, names):
 WRONG_DECLARATIONS = [
     (lambda m: m.categorical("c", 0), r"categorical 'c': needs at least one state, got 0"),
     (lambda m: m.categorical("c", []), r"categorical 'c': needs at least one state"),
+    (lambda m: m.categorical("c", 2.5), r"categorical 'c': needs a number of states or a list of labels, got 2.5"),
+    (lambda m: m.categorical("c", "ab"), r"categorical 'c': needs a number of states or a list of labels, got 'ab'"),
+    (lambda m: m.categorical("c", ["x", "x"]), r"categorical 'c': labels must differ, got \['x', 'x'\]"),
+    (lambda m: m.integer("i"), r"integer 'i': bounds must be whole numbers with lower <= upper, got None, None"),
     (lambda m: m.integer("i", 3, 1), r"integer 'i': bounds must be whole numbers with lower <= upper, got 3, 1"),
     (lambda m: m.integer("i", 0.5, 1), r"integer 'i': .* got 0.5, 1"),
     (lambda m: m.integer("i", 0, math.inf), r"integer 'i': .* got 0, inf"),
     (lambda m: m.real("r", 0.0, math.inf), r"real 'r': bounds must be finite with lower <= upper, got 0.0, inf"),
+    (lambda m: m.real("r"), r"real 'r': bounds must be finite with lower <= upper, got None, None"),
+    (lambda m: m.real("r", "0", 1.0), r"real 'r': .* got '0', 1.0"),
     (lambda m: m.real("r", -math.inf, 0.0), r"real 'r': .* got -inf, 0.0"),
     (lambda m: m.real("r", math.nan, 0.0), r"real 'r': .* got nan, 0.0"),
     (lambda m: m.real("r", 1.0, 0.0), r"real 'r': .* got 1.0, 0.0"),
     (lambda m: m.simplex("p", 0), r"simplex 'p': needs size >= 1 .* got 0"),
+    (lambda m: m.simplex("p", 2.5), r"simplex 'p': needs size >= 1 .* got 2.5"),
     (lambda m: m.simplex("p", 3, 0.4), r"simplex 'p': .* 0 <= lower <= 1/size, got 3, 0.4"),
     (lambda m: m.positive_definite("q", 2, 0.0, 1.0), r"positive_definite 'q': .* 0 < lower .* got 2, 0.0, 1.0"),
     (lambda m: m.positive_definite("q", 2, 1.0, math.inf), r"positive_definite 'q': .* got 2, 1.0, inf"),
@@ -57,6 +64,7 @@ WRONG_DECLARATIONS = [
     (lambda m: m.binary(3), r"non-empty name, got 3"),
     (lambda m: m.binary("taken"), r"the name 'taken' is already taken"),
     (lambda m: m.binary("z", shape=-1), r"'z': a shape has no negative entries, got -1"),
+    (lambda m: m.binary("z", shape=2.5), r"'z': a shape is a whole number or a tuple of them, got 2.5"),
 ]
 
 
@@ -83,6 +91,7 @@ OUTSIDE = [
     ("i", 9, r"i is a integer in -2..4; got 9"),
     ("r", 2.1, r"r is a real in \[-1.5, 2\]; got 2.1"),
     ("r", math.nan, r"r is a real in \[-1.5, 2\]; got nan"),
+    ("r", "x", r"r is a real in \[-1.5, 2\]; got 'x'"),
     ("p", [0.5, 0.5], r"p is a simplex of 3 parts, each at least 0.1; got"),
     ("p", [0.05, 0.45, 0.5], r"p is a simplex"),
     ("p", [0.3, 0.3, 0.3], r"p is a simplex"),
@@ -125,7 +134,7 @@ def test_indicators_components_and_numeric_values_of_variables():
 
 
 WRONG_USES = [
-    (lambda v: v["c"].is_(3), r"c is a categorical .*; 3 is none of its values"),
+    (lambda v: v["c"].is_(3), r"c is a categorical .*; got 3"),
     (lambda v: v["c"] + 1, r"c is a categorical .* no numeric value: use c.is_\(value\)"),
     (lambda v: v["r"].states, r"r is a real .* no finite list of values"),
     (lambda v: v["r"].is_(0), r"r is a real"),
@@ -134,6 +143,8 @@ WRONG_USES = [
     (lambda v: v["c"][0], r"c is a categorical .* no component 0"),
     (lambda v: v["big"].indicators(), r"big has 20001 values; .* at most 10000 values"),
     (lambda v: v["r"] * v["r"], r"multiplied by a number only"),
+    (lambda v: math.nan * v["r"], r"multiplied by a number only, and a finite one, got nan"),
+    (lambda v: v["r"] / 0, r"divided by a number only, finite and not 0, got 0"),
     (lambda v: v["r"] + math.inf, r"expected a finite number, a variable or a linear expression, got inf"),
     (lambda v: v["r"] + "x", r"expected a finite number, .* got 'x'"),
 ]
@@ -151,6 +162,27 @@ def test_wrong_uses_of_variables_are_explained(use, message):
     }
     with pytest.raises(ModelError, match=message):
         use(variables)
+
+
+def test_states_answer_to_their_labels():
+    m = Model()
+    c = m.categorical("c", ["red", "green", "blue"], shape=2)
+    assert str(c[0].is_("blue")) == "+1 [c[0]=2]"
+    assert fix(c, ["blue", "red"]).satisfied({"c[0]": 2, "c[1]": 0})
+    assert not at_most(1, c, value="green").satisfied({"c[0]": 1, "c[1]": 1})
+    with pytest.raises(ModelError, match=r"c\[0\] is a categorical .* \(red, green, blue\); got 'pink'"):
+        c[0].is_("pink")
+
+
+def test_comparisons_of_arrays_are_arrays_of_constraints():
+    m = Model()
+    x = m.integer("x", 0, 5, shape=3)
+    assert [c.name for c in x <= 2] == ["+1 x[0] <= 2", "+1 x[1] <= 2", "+1 x[2] <= 2"]
+    assert [c.name for c in x >= [1, 2, 3]] == ["+1 x[0] >= 1", "+1 x[1] >= 2", "+1 x[2] >= 3"]
+    assert [c.name for c in 2 * x[1:] - 1 == np.ones(2)] == ["+2 x[1] == 2", "+2 x[2] == 2"]
+    assert str(np.array([1.0, 2.0, 3.0]) @ x <= 4) == str(x[0] + 2 * x[1] + 3 * x[2] <= 4)
+    m.constrain(x[:2] >= 1, x.sum() <= 4)
+    assert list(m.constraints) == ["+1 x[0] >= 1", "+1 x[1] >= 1", "+1 x[0] +1 x[1] +1 x[2] <= 4"]
 
 
 def test_a_variable_is_not_iterable():

@@ -11,6 +11,7 @@ import numpy as np
 from certimap.model.domains import Categorical, Integer, is_integer
 from certimap.model.errors import ModelError
 from certimap.model.expressions import (
+    MAX_CODED_VALUES,
     Atom,
     Constraint,
     LinearExpression,
@@ -18,6 +19,7 @@ from certimap.model.expressions import (
     Variable,
     as_expression,
     as_variables,
+    total,
 )
 
 
@@ -37,9 +39,11 @@ def fix(variable: Any, value: Any) -> Constraint:
     variables = as_variables(variable)
     values = _values_for(variables, value)
     for x, v in zip(variables, values, strict=True):
-        x.check(v)
-        atoms = [Atom(x, int(v))] if isinstance(x.domain, Categorical | Integer) else x.coordinates()
-        rows.extend(Row(((a, 1.0),), a.at(v), a.at(v)) for a in atoms)
+        if isinstance(x.domain, Categorical | Integer) and len(x.states) <= MAX_CODED_VALUES:
+            rows.append(Row(((Atom(x, x.state(v)), 1.0),), 1.0, 1.0))
+        else:
+            x.check(v)
+            rows.extend(Row(((a, 1.0),), a.at(v), a.at(v)) for a in x.coordinates())
     shown = value if np.ndim(value) == 0 else "..."
     return Constraint(f"fix({_label(variable)}, {shown})", tuple(rows))
 
@@ -53,17 +57,17 @@ def implies(premise: Any, conclusion: Any) -> Constraint:
     return Constraint(f"implies({_label(premise)}, {_label(conclusion)})", tuple(rows))
 
 
-def at_most(count: int, items: Any, value: int = 1) -> Constraint:
+def at_most(count: int, items: Any, value: int | str = 1) -> Constraint:
     """At most `count` of the items equal `value` (items that are indicators already count as they are)."""
     return _cardinality("at_most", count, items, value, -math.inf, count)
 
 
-def at_least(count: int, items: Any, value: int = 1) -> Constraint:
+def at_least(count: int, items: Any, value: int | str = 1) -> Constraint:
     """At least `count` of the items equal `value`."""
     return _cardinality("at_least", count, items, value, count, math.inf)
 
 
-def exactly(count: int, items: Any, value: int = 1) -> Constraint:
+def exactly(count: int, items: Any, value: int | str = 1) -> Constraint:
     """Exactly `count` of the items equal `value`."""
     return _cardinality("exactly", count, items, value, count, count)
 
@@ -71,18 +75,16 @@ def exactly(count: int, items: Any, value: int = 1) -> Constraint:
 def all_of(result: Any, items: Any) -> Constraint:
     """The binary or indicator `result` is the conjunction (and) of the items."""
     y, xs = _indicator(result), [_indicator(x) for x in _flatten(items)]
-    total = sum(xs, LinearExpression({}))
     rows = [_row(y - x, -math.inf, 0.0) for x in xs]
-    rows.append(_row(total - y, -math.inf, len(xs) - 1.0))
+    rows.append(_row(total(xs) - y, -math.inf, len(xs) - 1.0))
     return Constraint(f"all_of({_label(result)}, {len(xs)} items)", tuple(rows))
 
 
 def any_of(result: Any, items: Any) -> Constraint:
     """The binary or indicator `result` is the disjunction (or) of the items."""
     y, xs = _indicator(result), [_indicator(x) for x in _flatten(items)]
-    total = sum(xs, LinearExpression({}))
     rows = [_row(x - y, -math.inf, 0.0) for x in xs]
-    rows.append(_row(y - total, -math.inf, 0.0))
+    rows.append(_row(y - total(xs), -math.inf, 0.0))
     return Constraint(f"any_of({_label(result)}, {len(xs)} items)", tuple(rows))
 
 
@@ -143,13 +145,12 @@ def _different_rows(x: Variable, y: Variable) -> list[Row]:
     return [Row(((Atom(x, v), 1.0), (Atom(y, v), 1.0)), -math.inf, 1.0) for v in common]
 
 
-def _cardinality(verb: str, count: int, items: Any, value: int, lower: float, upper: float) -> Constraint:
+def _cardinality(verb: str, count: int, items: Any, value: int | str, lower: float, upper: float) -> Constraint:
     flat = _flatten(items)
     if not is_integer(count) or count < 0:
         raise ModelError(f"{verb} takes a whole number of items >= 0, got {count!r}")
-    total = sum((x.is_(value) if isinstance(x, Variable) else _indicator(x) for x in flat), LinearExpression({}))
-    constraint = Constraint(f"{verb}({count}, {_label(items)}, value={value})", (_row(total, lower, upper),))
-    return constraint
+    counted = total(x.is_(value) if isinstance(x, Variable) else _indicator(x) for x in flat)
+    return Constraint(f"{verb}({count}, {_label(items)}, value={value})", (_row(counted, lower, upper),))
 
 
 def _indicator(given: Any) -> LinearExpression:
@@ -159,8 +160,8 @@ def _indicator(given: Any) -> LinearExpression:
             return as_expression(given)
         raise ModelError(f"{given.name} is a {given.domain}, not a binary; use {given.name}.is_(value)")
     if isinstance(given, LinearExpression) and all(a.is_indicator for a in given.terms):
-        low, high = given.bounds()
-        if len(given.terms) <= 1 and low >= 0.0 and high <= 1.0:
+        shape = (*given.terms.values(), given.constant)
+        if shape in ((1.0, 0.0), (-1.0, 1.0), (0.0,), (1.0,)):
             return given
     raise ModelError(f"expected a binary variable or an indicator such as x.is_(2), got {given!r}")
 

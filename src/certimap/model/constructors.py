@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from certimap.model.checks import finite
 from certimap.model.domains import Integer
 from certimap.model.errors import ModelError
 from certimap.model.expressions import Atom, LinearExpression, Variable, as_expression, as_variables
@@ -30,27 +31,28 @@ def table(variables: Any, log_values: ArrayLike | Mapping[tuple[int, ...], float
     shape = tuple(len(v.states) for v in scope)
     if isinstance(log_values, Mapping):
         return _sparse_table(scope, shape, log_values, name, label)
-    values = np.array(log_values, dtype=float)
+    values = _numbers(label, log_values)
     if values.shape != shape:
         raise ModelError(f"{label}: the table has shape {values.shape}, the variables need {shape}")
     _check_log_values(label, values)
     return Table(scope, values, name)
 
 
-def potts(a: Any, b: Any, weight: float = 1.0, *, name: str = "") -> Factor | list[Factor]:
-    """weight * [a == b], element by element over arrays."""
+def potts(a: Any, b: Any, weight: ArrayLike = 1.0, *, name: str = "") -> Factor | list[Factor]:
+    """weight * [a == b], element by element over arrays; one weight may serve all of them."""
     left, right = as_variables(a), as_variables(b)
     if len(left) != len(right):
         raise ModelError(f"potts: {len(left)} variables on the left and {len(right)} on the right")
-    if not math.isfinite(weight):
-        raise ModelError(f"potts: the weight must be finite, got {weight!r}")
+    weights = [finite("potts: the weight", w) for w in _numbers("potts", weight).ravel().tolist()]
+    if len(weights) not in (1, len(left)):
+        raise ModelError(f"potts: {len(weights)} weights for {len(left)} pairs of variables")
     factors: list[Factor] = []
-    for x, y in zip(left, right, strict=True):
+    for x, y, w in zip(left, right, np.broadcast_to(weights, len(left)).tolist(), strict=True):
         if x is y or x.states != y.states:
             raise ModelError(
                 f"potts needs two variables with the same values: {x.name} is a {x.domain}, {y.name} a {y.domain}"
             )
-        factors.append(Potts((x, y), float(weight), name))
+        factors.append(Potts((x, y), w, name))
     return factors[0] if isinstance(a, Variable) else factors
 
 
@@ -108,12 +110,12 @@ def _sparse_table(
         raise ModelError(f"{label}: no state is listed, so every point is excluded")
     positions = np.empty((len(entries), len(scope)), dtype=np.int64)
     for i, state in enumerate(entries):
-        if len(state) != len(scope):
-            raise ModelError(f"{label}: state {state!r} has {len(state)} entries for {len(scope)} variables")
-        for j, (v, s) in enumerate(zip(scope, state, strict=True)):
-            v.check(s)
-            positions[i, j] = int(s) - v.states[0]
-    values = np.array(list(entries.values()), dtype=float)
+        joint = state if isinstance(state, tuple) else (state,)
+        if len(joint) != len(scope):
+            raise ModelError(f"{label}: state {state!r} has {len(joint)} entries for {len(scope)} variables")
+        for j, (v, s) in enumerate(zip(scope, joint, strict=True)):
+            positions[i, j] = v.state(s) - v.states[0]
+    values = _numbers(label, list(entries.values()))
     _check_log_values(label, values)
     keep = values > -np.inf
     if math.prod(shape) <= MAX_DENSE_ENTRIES:
@@ -121,6 +123,13 @@ def _sparse_table(
         dense[tuple(positions.T)] = values
         return Table(scope, dense, name)
     return SparseTable(scope, positions[keep], values[keep], name)
+
+
+def _numbers(label: str, given: ArrayLike) -> NDArray[np.float64]:
+    try:
+        return np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{label}: expected numbers, got {given!r}") from None
 
 
 def _check_log_values(label: str, values: NDArray[np.float64]) -> None:
@@ -133,6 +142,8 @@ def _check_log_values(label: str, values: NDArray[np.float64]) -> None:
 
 
 def _check_range(label: str, expression: LinearExpression, function: Univariate) -> None:
+    if not isinstance(function, Univariate):
+        raise ModelError(f"{label}: expected a function such as gaussian(0.0), got {function!r}")
     if not expression.terms:
         raise ModelError(f"{label}: the expression contains no variable")
     low, high = expression.bounds()

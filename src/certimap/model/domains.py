@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from certimap.model.checks import is_finite
+
 
 @dataclass(frozen=True)
 class Categorical:
@@ -53,7 +55,7 @@ class Real:
     upper: float
 
     def contains(self, value: Any) -> bool:
-        return bool(np.ndim(value) == 0 and self.lower <= float(value) <= self.upper)
+        return is_finite(value) and self.lower <= value <= self.upper
 
     def __str__(self) -> str:
         return f"real in [{self.lower:g}, {self.upper:g}]"

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from certimap.model.checks import finite, is_finite
 from certimap.model.domains import (
     Categorical,
     Domain,
@@ -115,11 +116,18 @@ class LinearExpression:
         return -self + other
 
     def __mul__(self, factor: float) -> LinearExpression:
-        if not isinstance(factor, int | float | np.integer | np.floating):
-            raise ModelError(f"a linear expression can be multiplied by a number only, got {factor!r}")
+        if not is_finite(factor):
+            raise ModelError(
+                f"a linear expression can be multiplied by a number only, and a finite one, got {factor!r}"
+            )
         return LinearExpression({a: c * float(factor) for a, c in self.terms.items()}, self.constant * float(factor))
 
     __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> LinearExpression:
+        if not is_finite(divisor) or divisor == 0:
+            raise ModelError(f"a linear expression can be divided by a number only, finite and not 0, got {divisor!r}")
+        return LinearExpression({a: c / divisor for a, c in self.terms.items()}, self.constant / divisor)
 
     def __le__(self, other: object) -> Constraint:
         return _compare(self, other, -math.inf, 0.0, "<=")
@@ -195,11 +203,19 @@ class Variable:
         if not self.domain.contains(value):
             raise ModelError(f"{self.name} is a {self.domain}; got {value!r}")
 
-    def is_(self, value: int) -> LinearExpression:
-        """The indicator of `variable == value`, for linear expressions and logical constraints."""
+    def state(self, value: int | str) -> int:
+        """The state that a number or a label stands for."""
+        labels = self.domain.labels if isinstance(self.domain, Categorical) else None
+        if labels and isinstance(value, str) and value in labels:
+            return labels.index(value)
         if not is_integer(value) or int(value) not in self.states:
-            raise ModelError(f"{self.name} is a {self.domain}; {value!r} is none of its values")
-        return LinearExpression({Atom(self, int(value)): 1.0})
+            named = f" ({', '.join(labels)})" if labels else ""
+            raise ModelError(f"{self.name} is a {self.domain}{named}; got {value!r}")
+        return int(value)
+
+    def is_(self, value: int | str) -> LinearExpression:
+        """The indicator of `variable == value` (a state or its label), for expressions and logical constraints."""
+        return LinearExpression({Atom(self, self.state(value)): 1.0})
 
     def __getitem__(self, key: int | tuple[int, int]) -> LinearExpression:
         match self.domain:
@@ -230,6 +246,9 @@ class Variable:
         return as_expression(self) * factor
 
     __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> LinearExpression:
+        return as_expression(self) / divisor
 
     def __neg__(self) -> LinearExpression:
         return -as_expression(self)
@@ -296,8 +315,8 @@ def as_expression(given: object) -> LinearExpression:
         return given
     if isinstance(given, Variable):
         return LinearExpression({given.numeric(): 1.0})
-    if isinstance(given, int | float | np.integer | np.floating) and math.isfinite(given):
-        return LinearExpression({}, float(given))
+    if is_finite(given):
+        return LinearExpression({}, float(cast(float, given)))
     raise ModelError(f"expected a finite number, a variable or a linear expression, got {given!r}")
 
 
@@ -307,16 +326,25 @@ def linear(terms: Any, constant: float = 0.0) -> LinearExpression:
     Added to a model it is a factor; compared (`linear(...) <= 4`) it is a constraint.
     """
     pairs: Iterable[Any] = terms.items() if isinstance(terms, Mapping) else [terms] if _is_term(terms) else terms
-    total = LinearExpression({}, constant)
+    parts = []
     for pair in pairs:
         if isinstance(pair, tuple) and len(pair) == 2:
             part, coefficient = pair
-            if not math.isfinite(coefficient):
-                raise ModelError(f"the coefficient of {part!r} must be finite, got {coefficient!r}")
-            total = total + as_expression(part) * float(coefficient)
+            parts.append(as_expression(part) * finite(f"the coefficient of {part!r}", coefficient))
         else:
-            total = total + as_expression(pair)
-    return total
+            parts.append(as_expression(pair))
+    return total(parts) + constant
+
+
+def total(parts: Iterable[LinearExpression]) -> LinearExpression:
+    """The sum, in time proportional to the number of terms."""
+    terms: dict[Atom, float] = {}
+    constants = []
+    for part in parts:
+        constants.append(part.constant)
+        for atom, c in part.terms.items():
+            terms[atom] = terms.get(atom, 0.0) + c
+    return LinearExpression(terms, math.fsum(constants))
 
 
 def as_variables(given: Any) -> list[Variable]:

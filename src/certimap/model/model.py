@@ -7,10 +7,12 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from certimap.model.arrays import Array
+from certimap.model.checks import is_finite
 from certimap.model.constraints import check_possible
 from certimap.model.domains import Categorical, Domain, Integer, PositiveDefinite, Real, Simplex, is_integer
 from certimap.model.errors import ModelError
@@ -53,33 +55,45 @@ class Model:
     # ----------------------------------------------------------------------------------------------------- variables
     def categorical(self, name: str, states: int | Sequence[str], shape: int | tuple[int, ...] | None = None) -> Any:
         """One of `states` unordered values 0 .. states-1 (give a list of labels to name them)."""
-        if isinstance(states, int | np.integer):
-            size, labels = int(states), None
-        else:
+        if is_integer(states):
+            size, labels = int(cast(int, states)), None
+        elif isinstance(states, Iterable) and not isinstance(states, str):
             labels = tuple(str(s) for s in states)
             size = len(labels)
+        else:
+            raise ModelError(f"categorical {name!r}: needs a number of states or a list of labels, got {states!r}")
         if size < 1:
             raise ModelError(f"categorical {name!r}: needs at least one state, got {states!r}")
+        if labels and len(set(labels)) < size:
+            raise ModelError(f"categorical {name!r}: labels must differ, got {states!r}")
         return self._declare(name, Categorical(size, labels), shape)
 
     def binary(self, name: str, shape: int | tuple[int, ...] | None = None) -> Any:
         """0 or 1."""
         return self._declare(name, Integer(0, 1), shape)
 
-    def integer(self, name: str, lower: int, upper: int, shape: int | tuple[int, ...] | None = None) -> Any:
+    def integer(
+        self, name: str, lower: int | None = None, upper: int | None = None, shape: int | tuple[int, ...] | None = None
+    ) -> Any:
         """A whole number in lower .. upper."""
-        if not (is_integer(lower) and is_integer(upper)) or lower > upper:
+        if lower is None or upper is None or not (is_integer(lower) and is_integer(upper)) or lower > upper:
             raise ModelError(
                 f"integer {name!r}: bounds must be whole numbers with lower <= upper, got {lower!r}, {upper!r}"
             )
         return self._declare(name, Integer(int(lower), int(upper)), shape)
 
-    def real(self, name: str, lower: float, upper: float, shape: int | tuple[int, ...] | None = None) -> Any:
+    def real(
+        self,
+        name: str,
+        lower: float | None = None,
+        upper: float | None = None,
+        shape: int | tuple[int, ...] | None = None,
+    ) -> Any:
         """A real number in [lower, upper]. Bounds must be finite: no certified bound exists on an unbounded domain.
 
         Continuous parameters of many factors (means, precisions) are better projected out inside a block.
         """
-        if not (math.isfinite(lower) and math.isfinite(upper) and lower <= upper):
+        if lower is None or upper is None or not (is_finite(lower) and is_finite(upper) and lower <= upper):
             raise ModelError(f"real {name!r}: bounds must be finite with lower <= upper, got {lower!r}, {upper!r}")
         return self._declare(name, Real(float(lower), float(upper)), shape)
 
@@ -88,7 +102,7 @@ class Model:
 
         Give a positive lower bound where log of a part is taken. High-dimensional simplexes are better projected out.
         """
-        if size < 1 or not 0.0 <= lower <= 1.0 / size:
+        if not is_integer(size) or size < 1 or not (is_finite(lower) and 0.0 <= lower <= 1.0 / size):
             raise ModelError(f"simplex {name!r}: needs size >= 1 and 0 <= lower <= 1/size, got {size!r}, {lower!r}")
         return self._declare(name, Simplex(int(size), float(lower)), shape)
 
@@ -99,7 +113,7 @@ class Model:
 
         Meant for small orders; precision matrices of many data are better projected out inside a block.
         """
-        if order < 1 or not 0.0 < lower <= upper < math.inf:
+        if not is_integer(order) or order < 1 or not (is_finite(lower) and is_finite(upper) and 0.0 < lower <= upper):
             raise ModelError(
                 f"positive_definite {name!r}: needs order >= 1 and 0 < lower <= upper < inf, "
                 f"got {order!r}, {lower!r}, {upper!r}"
@@ -148,7 +162,11 @@ class Model:
             elif isinstance(c, list | tuple):
                 self.constrain(*c)
             else:
-                raise ModelError(f"constrain takes constraints such as must_link(a, b), got {c!r}")
+                comparison = isinstance(c, bool | np.bool_)
+                hint = "; two variables are compared by must_link(a, b), a variable and a value by fix(a, 1)"
+                raise ModelError(
+                    f"constrain takes constraints such as must_link(a, b), got {c!r}{hint if comparison else ''}"
+                )
 
     # ---------------------------------------------------------------------------------------------------- evaluation
     def value(self, assignment: Mapping[str, Any]) -> float:
@@ -246,10 +264,13 @@ class Model:
             self.shapes[name] = None
             self.variables[name] = variable = Variable(name, domain, self)
             return variable
-        dims = (int(shape),) if isinstance(shape, int | np.integer) else tuple(int(s) for s in shape)
+        sizes = tuple(shape) if isinstance(shape, Iterable) else (shape,)
+        if not all(map(is_integer, sizes)):
+            raise ModelError(f"{name!r}: a shape is a whole number or a tuple of them, got {shape!r}")
+        dims = tuple(int(d) for d in sizes)
         if any(d < 0 for d in dims):
             raise ModelError(f"{name!r}: a shape has no negative entries, got {shape!r}")
-        array = np.empty(dims, dtype=object)
+        array = np.empty(dims, dtype=object).view(Array)
         for i in np.ndindex(dims):
             if f"{name}{_subscript(i)}" in self.variables:
                 raise ModelError(f"{name!r}: the name {name + _subscript(i)!r} of an entry is already taken")

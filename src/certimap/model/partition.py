@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from certimap.model.checks import positive
 from certimap.model.errors import ModelError
 from certimap.model.expressions import Atom, Variable, as_variables
 from certimap.model.factors import Factor
@@ -79,8 +80,7 @@ def clusters_1d(items: Any, y: ArrayLike, variance: float = 1.0, *, name: str = 
         )
     if not np.isfinite(points).all():
         raise ModelError(f"clusters_1d: y must be finite, got {points[~np.isfinite(points)][0]!r}")
-    if not (variance > 0.0 and math.isfinite(variance)):
-        raise ModelError(f"clusters_1d: the variance must be a positive finite number, got {variance!r}")
+    positive("clusters_1d: the variance", variance)
     points.flags.writeable = False
     return OneDimensionalClusters(variables, points, float(variance), name)
 

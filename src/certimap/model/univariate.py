@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from certimap.model.checks import finite, not_negative, positive
 from certimap.model.errors import ModelError
 
 
@@ -30,12 +31,12 @@ class Univariate:
 
 def gaussian(mean: float, variance: float = 1.0) -> Univariate:
     """g(s) = -(s - mean)^2 / (2 variance), concave."""
-    return Univariate("gaussian", (_finite("mean", mean), _positive("variance", variance)))
+    return Univariate("gaussian", (finite("gaussian: mean", mean), positive("gaussian: variance", variance)))
 
 
 def laplace(location: float, scale: float = 1.0) -> Univariate:
     """g(s) = -|s - location| / scale, concave."""
-    return Univariate("laplace", (_finite("location", location), _positive("scale", scale)))
+    return Univariate("laplace", (finite("laplace: location", location), positive("laplace: scale", scale)))
 
 
 def logistic(label: float) -> Univariate:
@@ -47,24 +48,20 @@ def logistic(label: float) -> Univariate:
 
 def poisson(count: float) -> Univariate:
     """g(s) = count s - exp(s), concave."""
-    if not count >= 0 or not math.isfinite(count):
-        raise ModelError(f"poisson: count must be a finite number >= 0, got {count!r}")
-    return Univariate("poisson", (float(count),))
+    return Univariate("poisson", (not_negative("poisson: count", count),))
 
 
 def log(weight: float = 1.0) -> Univariate:
     """g(s) = weight log s with weight >= 0 and s > 0, concave; the argument needs a positive lower bound."""
-    if not weight >= 0 or not math.isfinite(weight):
-        raise ModelError(f"log: weight must be a finite number >= 0 (the function must be concave), got {weight!r}")
-    return Univariate("log", (float(weight),))
+    return Univariate("log", (not_negative("log: weight", weight, " (the function must be concave)"),))
 
 
 def student_t(location: float, scale: float = 1.0, degrees_of_freedom: float = 3.0) -> Univariate:
     """g(s) = -(nu + 1)/2 log(1 + (s - location)^2 / (nu scale^2)), neither concave nor convex."""
     parameters = (
-        _finite("location", location),
-        _positive("scale", scale),
-        _positive("degrees_of_freedom", degrees_of_freedom),
+        finite("student_t: location", location),
+        positive("student_t: scale", scale),
+        positive("student_t: degrees_of_freedom", degrees_of_freedom),
     )
     return Univariate("student_t", parameters)
 
@@ -73,7 +70,7 @@ def polynomial(coefficients: Sequence[float]) -> Univariate:
     """g(s) = c0 + c1 s + c2 s^2 + ..., of any curvature."""
     if not len(coefficients):
         raise ModelError("polynomial: at least one coefficient is needed")
-    return Univariate("polynomial", tuple(_finite("coefficient", c) for c in coefficients))
+    return Univariate("polynomial", tuple(finite("polynomial: coefficient", c) for c in coefficients))
 
 
 def _student_t(s: float, p: tuple[float, ...]) -> float:
@@ -101,15 +98,3 @@ _FORMULAS: dict[str, Callable[[float, tuple[float, ...]], float]] = {
     "student_t": _student_t,
     "polynomial": _horner,
 }
-
-
-def _finite(what: str, value: float) -> float:
-    if not math.isfinite(value):
-        raise ModelError(f"{what} must be finite, got {value!r}")
-    return float(value)
-
-
-def _positive(what: str, value: float) -> float:
-    if not (value > 0 and math.isfinite(value)):
-        raise ModelError(f"{what} must be a positive finite number, got {value!r}")
-    return float(value)
