@@ -9,6 +9,7 @@ value, the status) is checked here.
 from __future__ import annotations
 
 import math
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,13 +20,13 @@ from certimap.model.errors import ModelError
 from certimap.model.model import Model
 from certimap.results import Status, classify, gap_between, relative_gap
 from certimap.verification.partition import check_partition
-from certimap.verification.proof import ALLOWANCE, Proof, allowed
+from certimap.verification.proof import ALLOWANCE, Effort, Proof, Replay, allowed
 from certimap.verification.tree import check_tree
 
-PROOFS: Mapping[str, Callable[[Certificate, Model], Proof]] = {
-    "branch-and-cut": check_tree,
+PROOFS: Mapping[str, Callable[[Certificate, Model, Effort], Proof]] = {
+    "branch-and-cut": lambda certificate, model, effort: check_tree(certificate, model),
     "branch-and-price": check_partition,
-    "gbd": check_tree,
+    "gbd": lambda certificate, model, effort: check_tree(certificate, model),
 }
 
 
@@ -34,7 +35,8 @@ class VerificationReport:
     """What was established: `lower_bound` is the value of the point, no point has more than `upper_bound`.
 
     Both are the verifier's own numbers. `trusted` lists what they rest on besides the model and the shared definition
-    of its columns and rows; it is empty for a proof from the model's data alone.
+    of its columns and rows; it is empty for a proof from the model's data alone. `replay` says which part of a long
+    pricing proof was searched again; the rest is then among what is trusted.
     """
 
     algorithm: str
@@ -46,6 +48,12 @@ class VerificationReport:
     cuts: int
     trusted: tuple[str, ...]
     seconds: float
+    replay: Replay | None = None
+
+    @property
+    def sampled(self) -> bool:
+        """Whether only a part of the proof was checked."""
+        return self.replay is not None and not self.replay.whole
 
     @property
     def gap(self) -> float:
@@ -56,8 +64,17 @@ class VerificationReport:
         return relative_gap(self.lower_bound, self.upper_bound)
 
 
-def verify(certificate: Certificate | str | Path | None, model: Model) -> VerificationReport:
-    """Check every claim of the certificate (or of the file) against the model; `CertificateError` on a false one."""
+def verify(
+    certificate: Certificate | str | Path | None, model: Model, *, full: bool = False, seed: int | None = None
+) -> VerificationReport:
+    """Check every claim of the certificate (or of the file) against the model; `CertificateError` on a false one.
+
+    Args:
+        certificate: a certificate or its file.
+        model: what it speaks about.
+        full: search long pricing proofs again as a whole, however long that takes; else a random sample of their boxes.
+        seed: of the sample; None draws one, so that it cannot be foreseen. The report states it.
+    """
     started = time.perf_counter()
     if certificate is None:
         raise CertificateError("there is no certificate: the search stopped before it had proved any bound")
@@ -71,7 +88,11 @@ def verify(certificate: Certificate | str | Path | None, model: Model) -> Verifi
     _check_numbers(certificate)
     lower_bound = _value_of_point(certificate, model)
     status, trusted = _check_status(certificate)
-    proof = PROOFS[certificate.algorithm](certificate, model)
+    effort = Effort(full, secrets.randbits(32) if seed is None else seed)
+    proof = PROOFS[certificate.algorithm](certificate, model, effort)
+    if proof.value is not None:
+        _check_value(proof.value, certificate.log_map)
+        lower_bound = proof.value
     if not proof.upper_bound <= allowed(certificate.upper_bound):
         raise CertificateError(f"the proof gives {proof.upper_bound!r}, claimed is {certificate.upper_bound!r}")
     if lower_bound > allowed(proof.upper_bound):
@@ -86,6 +107,7 @@ def verify(certificate: Certificate | str | Path | None, model: Model) -> Verifi
         cuts=proof.cuts,
         trusted=trusted + proof.trusted,
         seconds=time.perf_counter() - started,
+        replay=proof.replay,
     )
 
 
@@ -113,9 +135,13 @@ def _value_of_point(certificate: Certificate, model: Model) -> float:
         raise CertificateError(f"the assignment violates {', '.join(violated[:5])}")
     if not math.isfinite(value):
         raise CertificateError("a factor excludes the assignment")
-    if not abs(value - certificate.log_map) <= ALLOWANCE * max(1.0, abs(value)):
-        raise CertificateError(f"the assignment has value {value!r}, claimed is {certificate.log_map!r}")
+    _check_value(value, certificate.log_map)
     return value
+
+
+def _check_value(value: float, claimed: float) -> None:
+    if not abs(value - claimed) <= ALLOWANCE * max(1.0, abs(value)):
+        raise CertificateError(f"the assignment has value {value!r}, claimed is {claimed!r}")
 
 
 def _check_status(certificate: Certificate) -> tuple[Status, tuple[str, ...]]:

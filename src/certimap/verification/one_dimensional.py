@@ -11,12 +11,13 @@ this integer problem shows what is claimed.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from certimap.certificate import CertificateError
 from certimap.model.partition import OneDimensionalClusters
+from certimap.verification.pricing import PriceClaim, PricingCheck, too_heavy
 from certimap.verification.subsets import GroupRules, Weighted, find_heavier, sets_above
 
 FINER = 80  # bits below the data's own resolution that interval ends may use
@@ -56,17 +57,26 @@ class Scaled:
         return value + sum(r for a, b, r in self.rewards if chosen[a] and chosen[b])
 
 
-class OneDimensionalPricing:
-    """Checks claims about c(S) - lambda(S) for a `clusters_1d` factor with soft links (item, item, weight)."""
+class OneDimensionalPricing(PricingCheck):
+    """For a `clusters_1d` factor with soft links (item, item, weight)."""
 
     def __init__(self, factor: OneDimensionalClusters, rewards: Sequence[tuple[int, int, float]]) -> None:
         self._y = [Fraction(float(v)) for v in factor.y]
         self._double = 2 * Fraction(factor.variance)
         self._rewards = [(i, j, Fraction(r)) for i, j, r in rewards]
 
-    def check_price(self, multipliers: Sequence[Fraction], rules: GroupRules, price: Fraction) -> None:
-        """Prove that no admitted set has a reduced value above the price."""
-        scaled, (limit,) = self._scale(multipliers, rules, [price])
+    def value(self, members: Collection[int]) -> tuple[Fraction, Fraction]:
+        """c(S) itself."""
+        points = [self._y[i] for i in members]
+        total, count = sum(points, Fraction(0)), max(len(points), 1)
+        scatter = sum((y * y for y in points), Fraction(0)) - total * total / count
+        chosen = set(members)
+        reward = sum((r for i, j, r in self._rewards if i in chosen and j in chosen), Fraction(0))
+        value = reward - scatter / self._double
+        return value, value
+
+    def check_price(self, claim: PriceClaim) -> None:
+        scaled, (limit,) = self._scale(claim.multipliers, claim.rules, [claim.price])
         stack = [(min(scaled.y), max(scaled.y))]
         seen = 0
         while stack:
@@ -77,22 +87,20 @@ class OneDimensionalPricing:
                 continue
             seen += 1
             if scaled.reduced(heavier) > limit:
-                raise CertificateError("a cluster has a larger reduced value than its leaf claims as the largest")
+                raise too_heavy()
             if b - a <= 1 or seen > MAX_INTERVALS:
                 raise CertificateError(
                     "the price of a leaf cannot be confirmed: it has no margin above the best cluster"
                 )
             stack.extend([(a, m), (m, b)])
 
-    def columns_above(
-        self, multipliers: Sequence[Fraction], rules: GroupRules, price: Fraction, threshold: Fraction
-    ) -> dict[frozenset[int], Fraction]:
-        """All admitted nonempty sets of items with reduced value above the threshold, with upper bounds of it."""
+    def columns_above(self, claim: PriceClaim, threshold: Fraction) -> set[frozenset[int]]:
+        self.check_price(claim)
         # The empty set would pass every threshold below 0 on every interval.
-        nonempty = replace(rules, low=max(rules.low, 1))
-        scaled, (top, limit) = self._scale(multipliers, nonempty, [price, threshold])
+        nonempty = replace(claim.rules, low=max(claim.rules.low, 1))
+        scaled, (top, limit) = self._scale(claim.multipliers, nonempty, [claim.price, threshold])
         resolution = max((top - limit) // 4, 1)
-        found: dict[frozenset[int], Fraction] = {}
+        found: set[frozenset[int]] = set()
         stack = [(min(scaled.y), max(scaled.y))]
         seen = 0
         while stack:
@@ -109,10 +117,8 @@ class OneDimensionalPricing:
                 stack.extend([(a, m), (m, b)])
                 continue
             for chosen in sets_above(problem, limit):
-                value = scaled.reduced(chosen)
-                if value > limit:
-                    items = frozenset(i for g, x in enumerate(chosen) if x for i in rules.groups[g])
-                    found[items] = Fraction(value, 1 << (2 * scaled.bits)) / self._double
+                if scaled.reduced(chosen) > limit:
+                    found.add(frozenset(i for g, x in enumerate(chosen) if x for i in nonempty.groups[g]))
         return found
 
     def _scale(

@@ -1,10 +1,10 @@
 """The proof of branch-and-price: a tree of pairs together or apart, and an argument for every leaf.
 
-With exact rational arithmetic, per leaf and its rules for admitted sets:
+With exact rational arithmetic where c(S) allows it, and outward rounding where not, per leaf and its rules:
 
 - bound:         no admitted set has c(S) - lambda(S) > P, so partitions are worth <= offset + sum lambda + K P;
 - columns:       besides, every set that a partition worth more than U may contain is found again and is listed, and no
-                 K of these sets partition the items with a value above U;
+                 K of the listed sets partition the items with a value above U;
 - infeasible:    no admitted set has -lambda(S) > P, yet sum lambda + K P < 0: there is no partition;
 - contradiction: a tied group is kept apart within itself or too large, or no set is admitted at all.
 """
@@ -12,9 +12,9 @@ With exact rational arithmetic, per leaf and its rules for admitted sets:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -22,25 +22,17 @@ from certimap.certificate import Certificate, CertificateError
 from certimap.model.model import Model
 from certimap.model.partition import OneDimensionalClusters
 from certimap.verification.exact_cover import lightest_cover
+from certimap.verification.gaussian_pricing import GaussianPricing, recorded_nodes
 from certimap.verification.one_dimensional import OneDimensionalPricing
 from certimap.verification.partition_problem import PartitionProblem, restate_partition
-from certimap.verification.proof import Proof
+from certimap.verification.pricing import PriceClaim, PricingCheck, too_heavy
+from certimap.verification.proof import ALLOWANCE, Effort, Proof, Replay
 from certimap.verification.subsets import GroupRules, Weighted, find_heavier
 
 MAX_COVER_STEPS = 2_000_000
 
 
-class Pricing(Protocol):
-    """What the check of a kind of partition needs; values are exact or rounded against the claim."""
-
-    def check_price(self, multipliers: Sequence[Fraction], rules: GroupRules, price: Fraction) -> None: ...
-
-    def columns_above(
-        self, multipliers: Sequence[Fraction], rules: GroupRules, price: Fraction, threshold: Fraction
-    ) -> Mapping[frozenset[int], Fraction]: ...
-
-
-def check_partition(certificate: Certificate, model: Model) -> Proof:
+def check_partition(certificate: Certificate, model: Model, effort: Effort) -> Proof:
     """Check coverage of the tree and every leaf's argument; the largest leaf bound is the proof's."""
     problem = restate_partition(model)
     try:
@@ -53,9 +45,11 @@ def check_partition(certificate: Certificate, model: Model) -> Proof:
     expected = set(range(len(tree))) - inner
     if set(leaves) != expected or count != len(expected):
         raise CertificateError("the leaves of the proof do not cover the tree")
-    checker = _Leaves(problem)
+    pricing = _pricing(problem, leaves.values(), effort)
+    checker = _Leaves(problem, pricing)
     bound = max(checker.bound(leaves[node], tree, node) for node in sorted(expected))
-    return Proof(bound, len(tree), len(leaves), 0)
+    replay, value = pricing.replay, _value(certificate, model, problem, pricing)
+    return Proof(bound, len(tree), len(leaves), 0, _rests_on(replay), value, replay)
 
 
 def _check_tree(tree: np.ndarray, problem: PartitionProblem) -> set[int]:
@@ -76,9 +70,9 @@ def _check_tree(tree: np.ndarray, problem: PartitionProblem) -> set[int]:
 
 
 class _Leaves:
-    def __init__(self, problem: PartitionProblem) -> None:
+    def __init__(self, problem: PartitionProblem, pricing: PricingCheck) -> None:
         self._problem = problem
-        self._pricing = _pricing(problem)
+        self._pricing = pricing
 
     def bound(self, leaf: Mapping[str, Any], tree: np.ndarray, node: int) -> float:
         """The bound that the leaf's argument proves."""
@@ -99,41 +93,40 @@ class _Leaves:
         if kind == "infeasible":
             self._check_infeasible(rules, multipliers, price, total, node)
             return -math.inf
-        self._pricing.check_price(multipliers, rules, price)
+        priced = PriceClaim(multipliers, rules, price, leaf.get("pricing", {}))
         if kind == "bound":
+            self._pricing.check_price(priced)
             return _up(self._problem.offset + total)
         if kind == "columns":
-            listed = _columns(leaf, node)
-            self._check_columns(rules, multipliers, price, self._problem.offset + total, claim, listed, node)
-            return claim
+            return self._columns_bound(priced, self._problem.offset + total, claim, _columns(leaf, node), node)
         raise CertificateError(f"leaf {node} has an unknown argument {kind!r}")
 
-    def _check_columns(
-        self,
-        rules: GroupRules,
-        multipliers: Sequence[Fraction],
-        price: Fraction,
-        total: Fraction,
-        claim: float,
-        listed: set[frozenset[int]],
-        node: int,
-    ) -> None:
-        """A partition worth more than the claim leaves less than `budget` of slack to its clusters together."""
+    def _columns_bound(
+        self, priced: PriceClaim, total: Fraction, claim: float, listed: set[frozenset[int]], node: int
+    ) -> float:
+        """Half the allowance above the claim: float64 puts no sharper line between sets that matter and others.
+
+        A partition worth more than that leaves less than `budget` of slack to its clusters together.
+        """
         if not math.isfinite(claim):
             raise CertificateError(f"leaf {node} claims {claim!r}")
-        budget = total - Fraction(claim)
+        bound = Fraction(claim) + Fraction(0.5 * ALLOWANCE * max(1.0, abs(claim)))
+        budget, price = total - bound, priced.price
         if budget <= 0:
-            return
-        reduced = self._pricing.columns_above(multipliers, rules, price, price - budget)
-        if not listed.issuperset(reduced):
+            self._pricing.check_price(priced)
+            return _up(bound)
+        if not listed.issuperset(self._pricing.columns_above(priced, price - budget)):
             raise CertificateError(f"leaf {node}: a column that a better partition may contain is not listed")
-        slacks = {items: price - value for items, value in reduced.items()}
-        empty = price if rules.low <= 0 else None
+        slacks = {items: price - self._pricing.reduced(items, priced) for items in listed if items}
+        if min(slacks.values(), default=Fraction(0)) < 0:
+            raise too_heavy()
+        empty = None if priced.rules.low > 0 else price - self._pricing.value(())[1]
         lightest = lightest_cover(
             slacks, self._problem.n_items, self._problem.n_clusters, empty, budget, MAX_COVER_STEPS
         )
         if lightest is not None:
             raise CertificateError(f"leaf {node}: a partition of its columns is worth more than {claim!r}")
+        return _up(bound)
 
     def _check_infeasible(
         self, rules: GroupRules, multipliers: Sequence[Fraction], price: Fraction, total: Fraction, node: int
@@ -144,10 +137,34 @@ class _Leaves:
             raise CertificateError(f"leaf {node}: its multipliers do not prove that no partition exists")
 
 
-def _pricing(problem: PartitionProblem) -> Pricing:
-    if isinstance(problem.factor, OneDimensionalClusters):
-        return OneDimensionalPricing(problem.factor, problem.rewards)
-    raise CertificateError(f"no check is known for partitions of kind {problem.factor.kind!r}")
+def _pricing(problem: PartitionProblem, leaves: Iterable[Mapping[str, Any]], effort: Effort) -> PricingCheck:
+    factor = problem.factor
+    if isinstance(factor, OneDimensionalClusters):
+        return OneDimensionalPricing(factor, problem.rewards)
+    if factor.kind == "gaussian_clusters":
+        nodes = sum(recorded_nodes(leaf["pricing"]) for leaf in leaves if leaf.get("pricing"))
+        return GaussianPricing(factor, problem.rewards, effort, nodes)
+    raise CertificateError(f"no check is known for partitions of kind {factor.kind!r}")
+
+
+def _value(certificate: Certificate, model: Model, problem: PartitionProblem, pricing: PricingCheck) -> float | None:
+    """The value of the certificate's point, rounded down; None without a point."""
+    if certificate.assignment is None:
+        return None
+    values = model.flatten(certificate.assignment)
+    labels = np.array([int(values[z.name]) for z in problem.factor.items])
+    clusters = (np.flatnonzero(labels == k).tolist() for k in range(problem.n_clusters))
+    return -_up(-sum((pricing.value(members)[0] for members in clusters), problem.offset))
+
+
+def _rests_on(replay: Replay | None) -> tuple[str, ...]:
+    if replay is None or replay.whole:
+        return ()
+    left = replay.boxes - replay.replayed
+    return (
+        f"pricing: {left} of {replay.boxes} recorded boxes, {1.0 - replay.share:.2%} of the solver's nodes, were not "
+        f"searched again (sample drawn with seed {replay.seed}); for these the solver's kernel is believed",
+    )
 
 
 def _check_contradiction(rules: GroupRules, node: int) -> None:

@@ -1,4 +1,4 @@
-"""What a proof check returns, and by how much a claim may fall short of what it proves."""
+"""What a proof check is asked for and returns, and by how much a claim may fall short of what it proves."""
 
 from __future__ import annotations
 
@@ -12,14 +12,52 @@ ALLOWANCE = 1e-9
 
 
 @dataclass(frozen=True)
+class Effort:
+    """How much of a long pricing proof is searched again: all of it, or a random sample drawn with `seed`."""
+
+    full: bool
+    seed: int
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Pricing proofs as pieces: the boxes that the certificate records, and those that were searched again.
+
+    `nodes` are the solver's for all boxes, `replayed_nodes` for the ones replayed, `visited` the verifier's own. The
+    sample is drawn uniformly over boxes with `seed`. What was not replayed rests on the solver's kernel.
+    """
+
+    boxes: int
+    replayed: int
+    nodes: int
+    replayed_nodes: int
+    visited: int
+    seed: int
+
+    @property
+    def whole(self) -> bool:
+        return self.replayed == self.boxes
+
+    @property
+    def share(self) -> float:
+        """Part of the solver's nodes that the replayed boxes hold."""
+        return 1.0 if self.whole else self.replayed_nodes / max(1, self.nodes)
+
+
+@dataclass(frozen=True)
 class Proof:
-    """A derived upper bound, and what was looked at; `trusted` names numbers that came from outside."""
+    """A derived upper bound, and what was looked at; `trusted` names numbers that came from outside.
+
+    `value` is a number that the point's exact value is not below, where the check has its own arithmetic for it.
+    """
 
     upper_bound: float
     nodes: int
     leaves: int
     cuts: int
     trusted: tuple[str, ...] = ()
+    value: float | None = None
+    replay: Replay | None = None
 
 
 def allowed(claim: float) -> float:
