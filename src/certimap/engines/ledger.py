@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import resource
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -137,6 +137,9 @@ class Ledger:
 
 
 def resident_megabytes() -> float:
-    """Peak resident memory of this process (the kernel reports kilobytes on Linux, bytes on macOS)."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
+    """Resident memory of this process; where the system does not tell (macOS), the most it ever was."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return pages * resource.getpagesize() / 2**20
