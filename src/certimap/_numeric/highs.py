@@ -103,11 +103,6 @@ class LinearProgram:
         starts, indices, values = _compressed(matrix)
         self._change("add rows", self._highs.addRows, len(low), low, high, len(indices), starts, indices, values)
 
-    def delete_columns(self, columns: ArrayLike) -> None:
-        """Remove columns; later ones move up. The basis survives where the removed columns were non-basic."""
-        at = _indices(columns)
-        self._change("delete columns", self._highs.deleteCols, len(at), at)
-
     def delete_rows(self, rows: ArrayLike) -> None:
         """Remove rows; later ones move up. The basis survives where the removed rows were basic (slack)."""
         at = _indices(rows)
@@ -164,11 +159,6 @@ class LinearProgram:
     def row_duals(self) -> Floats:
         """Multipliers q of the rows, see the module's docstring; after LIMIT merely a proposal."""
         return np.array(self._last().row_dual, dtype=float)
-
-    @property
-    def reduced_costs(self) -> Floats:
-        """(cost - q A): positive where x_j wants to rise above its upper bound."""
-        return np.array(self._last().col_dual, dtype=float)
 
     def farkas(self) -> Floats | None:
         """Multipliers q that prove infeasibility, see the module's docstring.

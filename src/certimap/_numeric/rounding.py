@@ -19,12 +19,6 @@ def gamma(n: int) -> float:
     return n * UNIT / (1.0 - n * UNIT)
 
 
-def sum_upper(terms: NDArray[np.float64]) -> float:
-    """An upper bound on the exact sum of products that were each rounded once."""
-    n = int(terms.size) + 2
-    return float(terms.sum() + 2.0 * gamma(n) * np.abs(terms).sum())
-
-
 def raised(value: NDArray[np.float64], scale: NDArray[np.float64], roundings: int) -> Any:
     """`value` plus the error bound of `roundings` operations on numbers of total magnitude `scale`."""
     return value + 2.0 * gamma(roundings + 2) * scale

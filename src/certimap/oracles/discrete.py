@@ -33,10 +33,6 @@ class FiniteOracle(Oracle):
     def conjugates(self, u: Floats) -> Floats:
         """(m,) certified upper bounds of max over the domain of theta_i(x) - u_i.x, one row of u for every term."""
 
-    def whole_domain(self) -> Box:
-        """The box that excludes no state of any group."""
-        return Box(np.zeros(self.graph.n_columns), np.ones(self.graph.n_columns))
-
     def proposals(self, box: Box) -> Cuts:
         """The constant bound of every term over its whole domain."""
         m, w = self.scope.shape
