@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
+from numbers import Integral, Real
 from typing import Literal, get_args
 
 from certimap.certificate import Certificate
@@ -16,6 +16,7 @@ from certimap.engines.partition_problem import is_partition_graph
 from certimap.engines.proof import tree_certificate
 from certimap.graph.compile import compile_model
 from certimap.graph.graph import FactorGraph
+from certimap.model.checks import not_negative
 from certimap.model.errors import ModelError
 from certimap.model.model import Model
 from certimap.oracles.protocol import oracles_for
@@ -47,15 +48,14 @@ def solve(
 
     Never raises for a hard or infeasible model, only for a wrong one (ModelError).
     """
-    if algorithm not in get_args(Algorithm):
-        raise ModelError(f"solve: algorithm must be one of {', '.join(get_args(Algorithm))}, got {algorithm!r}")
+    _check(model, seed, algorithm, n_jobs, callback)
     ledger = Ledger(_limits(gap, max_nodes, time_limit, memory_limit), callback)
     graph = compile_model(model)
     with ledger.interruptible():
         if algorithm == "gbd":
             return _gbd(graph, ledger)
         if algorithm == "branch-and-price" or (algorithm == "auto" and is_partition_graph(graph)):
-            return _branch_and_price(graph, ledger, seed)
+            return _branch_and_price(graph, ledger, seed, n_jobs)
         return _branch_and_cut(graph, ledger, seed, n_jobs)
 
 
@@ -67,8 +67,8 @@ def _branch_and_cut(graph: FactorGraph, ledger: Ledger, seed: int, n_jobs: int) 
     return _result(ledger, reason, tree_certificate(engine, conflict), conflict, work)
 
 
-def _branch_and_price(graph: FactorGraph, ledger: Ledger, seed: int) -> Result:
-    engine = BranchAndPrice(graph, ledger, seed=seed)
+def _branch_and_price(graph: FactorGraph, ledger: Ledger, seed: int, n_jobs: int) -> Result:
+    engine = BranchAndPrice(graph, ledger, seed=seed, n_jobs=n_jobs)
     reason = engine.run()
     ledger.close(open_nodes=len(engine.tree), columns=len(engine.pool))
     conflict = _conflict(graph, ledger)
@@ -113,10 +113,22 @@ def _result(
     )
 
 
+def _check(model: object, seed: object, algorithm: object, n_jobs: object, callback: object) -> None:
+    if not isinstance(model, Model):
+        raise ModelError(f"solve: expected a Model, got {model!r}")
+    if algorithm not in get_args(Algorithm):
+        raise ModelError(f"solve: algorithm must be one of {', '.join(get_args(Algorithm))}, got {algorithm!r}")
+    if not isinstance(seed, Integral) or seed < 0:
+        raise ModelError(f"solve: seed must be a whole number >= 0, got {seed!r}")
+    if not isinstance(n_jobs, Integral) or n_jobs == 0:
+        raise ModelError(f"solve: n_jobs must be a whole number other than 0 (-1: all processors), got {n_jobs!r}")
+    if callback is not None and not callable(callback):
+        raise ModelError(f"solve: callback must be callable or None, got {callback!r}")
+
+
 def _limits(gap: float, max_nodes: int | None, time_limit: float | None, memory_limit: float | None) -> Limits:
-    if not (math.isfinite(gap) and gap >= 0):
-        raise ModelError(f"solve: gap must be a finite number >= 0, got {gap!r}")
+    not_negative("solve: gap", gap)
     for name, limit in (("max_nodes", max_nodes), ("time_limit", time_limit), ("memory_limit", memory_limit)):
-        if limit is not None and not limit > 0:
+        if limit is not None and not (isinstance(limit, Real) and limit > 0):
             raise ModelError(f"solve: {name} must be positive or None, got {limit!r}")
     return Limits(gap=gap, max_nodes=max_nodes, time_limit=time_limit, memory_limit=memory_limit)

@@ -78,7 +78,7 @@ def test_enumeration_lists_exactly_the_columns_above(
     block, rules, multipliers = problem
     values = {m: v for m, v in reduced_values(block, rules, multipliers).items() if any(m)}
     threshold = max(values.values(), default=0.0) - depth
-    listed = block.enumerate_columns(multipliers, rules, threshold, 1000)
+    listed = block.enumerate_columns(multipliers, rules, math.inf, threshold, 1000, PLENTY)
     assert listed is not None
     found = {m.tobytes() for m in listed}
     assert found >= {m for m, v in values.items() if v > threshold}
@@ -90,7 +90,9 @@ def test_heuristic_columns_are_admissible(
     problem: tuple[OneDimensionalBlock, ColumnRules, np.ndarray], seed: int
 ) -> None:
     block, rules, multipliers = problem
-    columns = block.heuristic_columns(multipliers, rules, np.random.default_rng(seed))
+    columns = block.heuristic_columns(
+        multipliers, rules, np.random.default_rng(seed), np.zeros((0, len(multipliers)), dtype=bool)
+    )
     assert rules.admits(columns).all()
 
 
@@ -108,7 +110,7 @@ def test_bound_holds_for_far_points_and_near_duplicates(scale: float) -> None:
 
 def test_enumeration_gives_up_beyond_its_limit() -> None:
     block = make_block(np.zeros(12))
-    assert block.enumerate_columns(np.zeros(12), ColumnRules.of(12, [], [], 0, 12), -1.0, 100) is None
+    assert block.enumerate_columns(np.zeros(12), ColumnRules.of(12, [], [], 0, 12), math.inf, -1.0, 100, PLENTY) is None
 
 
 @given(pricing_problems())

@@ -1,20 +1,23 @@
 """Column generation with certified pricing inside a best-first tree (algorithm "branch-and-price").
 
 For any multipliers lambda and any certified P >= max over admissible sets S of c(S) - lambda(S), partitions into K
-clusters are worth at most  offset + sum_i lambda_i + K P.  A node drives lambda by the column master and cheap columns,
-then has the block certify P. What gap remains is closed by listing all columns that can be in a better partition and
-searching the list exactly, or by Ryan-Foster branching.
+clusters are worth at most  offset + sum_i lambda_i + K P.  A node drives lambda by a master over cheap columns, then
+has the block certify P: at an optimum of the column master, or, where proofs are long, at the point of largest margin
+whose bound is just small enough. What gap remains is closed by listing all columns that can be in a better partition
+and searching the list exactly, or by Ryan-Foster branching.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from certimap.certificate import Certificate
 from certimap.engines.column_master import ColumnMaster, ColumnPool, DualPoint
 from certimap.engines.ledger import Ledger
+from certimap.engines.margin_search import MarginSearch
 from certimap.engines.partition_problem import labels_of, read_problem
 from certimap.engines.partition_search import PartitionSearch
 from certimap.engines.price_tree import LeafKind, LeafProof, PriceNode, PriceTree
@@ -29,25 +32,41 @@ from certimap.results import StopReason
 
 STARTS = 8
 NEIGHBOUR_COLUMNS = 3000  # the clusters next to the incumbent's enter the master if there are no more than this
-PRICING_NODES = 1_000_000
+FIRST_NODES = 5_000  # of the pricing that gives the first bound, whatever the limits
 FEASIBILITY_NODES = 100_000
 LISTED_COLUMNS = 2000
 COVER_STEPS = 200_000
 PRECISION = 1e-9  # relative: smaller reduced values are noise of the LP
+LEAST_ROOM, USUAL_ROOM = 1e-4, 1e-3  # relative: how far above the incumbent a margin is asked for
+WIDER = 1.5
+SPARE = 0.02  # of the room: lets certified pricing tell the binding columns from better ones despite its rounding
+DUAL_SHARE = 0.4  # of the time left, for the search of multipliers before certified pricing
 ROUNDING = 1e-12  # relative margin between a closed-form value and what its exact arithmetic might give
 
 
 class BranchAndPrice:
     """One solve of one graph; `run` returns why it stopped, `tree.details()` is the proof."""
 
-    def __init__(self, graph: FactorGraph, ledger: Ledger, *, seed: int) -> None:
+    def __init__(
+        self,
+        graph: FactorGraph,
+        ledger: Ledger,
+        *,
+        seed: int,
+        n_jobs: int = 1,
+        starts: Sequence[Ints] | None = None,
+    ) -> None:
+        """`starts` are labels of admissible partitions to begin with, the best first; None: the block searches."""
         self.problem = read_problem(graph)
         self.block = self.problem.block
+        self.block.n_threads = n_jobs
         self.ledger = ledger
         self.tree = PriceTree()
         self.pool = ColumnPool(self.block, self.problem.n_items)
-        self.labels: Ints | None = None  # of the incumbent
+        self.labels: Ints | None = None  # of the best partition found here
+        self.value = -math.inf
         self.solves = 0
+        self._starts = starts
         self._rng = np.random.default_rng(seed)
         none = np.zeros(self.problem.n_items, dtype=bool)
         self._empty_value = self.block.value(none) if self.problem.min_size <= 0 else None
@@ -74,7 +93,8 @@ class BranchAndPrice:
         if node.bound <= self.ledger.cutoff or not self.seed_columns(node, rules):
             self.tree.close(node)
             return
-        shares = self.generate(node, rules)
+        deep = self.block.margin_pays and self.labels is not None
+        shares = self.deepen(node, rules) if deep else self.generate(node, rules)
         if node.bound > self.ledger.cutoff and self.ledger.stop_reason() is None:
             self.close_by_list(node, rules)
         closed = node.bound <= self.ledger.cutoff or node.proof.kind is LeafKind.COLUMNS
@@ -100,12 +120,14 @@ class BranchAndPrice:
         rules = self.problem.rules()
         if rules.contradictory:
             return
-        search = PartitionSearch(self.block, rules, self.problem.n_clusters)
-        for labels in self.block.starts(rules, self._rng, STARTS):
-            improved = search.improve(labels, self._rng)
-            if improved is not None:
-                self.offer(improved)
+        if self._starts is None:
+            for labels in self.block.starts(rules, self._rng, STARTS):
+                self.offer_improved(labels, rules)
+        else:
+            for labels in self._starts:
+                self.offer(labels)
         if self.labels is not None:
+            search = PartitionSearch(self.block, rules, self.problem.n_clusters)
             self.pool.add(search.neighbours(self.labels, NEIGHBOUR_COLUMNS))
             self.ledger.record("H", open_nodes=len(self.tree), columns=len(self.pool))
 
@@ -113,8 +135,20 @@ class BranchAndPrice:
         """Value a partition in closed form; its clusters are columns."""
         self.pool.add(self._clusters(labels))
         assignment = self.problem.assignment(labels)
-        if self.ledger.offer(assignment, self.problem.graph.model.value(assignment)):
-            self.labels = labels
+        value = self.problem.graph.model.value(assignment)
+        self.ledger.offer(assignment, value)
+        if value > self.value:
+            self.labels, self.value = labels, value
+            self.block.guide = labels
+
+    def offer_improved(self, labels: Ints, rules: ColumnRules) -> None:
+        """Repair and local search from any labels, by the block where it can."""
+        improved = self.block.improve(labels, rules, self._rng)
+        if improved is None:
+            search = PartitionSearch(self.block, rules, self.problem.n_clusters)
+            improved = search.improve(labels, self._rng)
+        if improved is not None:
+            self.offer(improved)
 
     def offer_rounded(self, rules: ColumnRules, masks: Masks, shares: Floats) -> None:
         """Largest shares first, what they leave out in cluster 0; then repair and local search."""
@@ -124,14 +158,13 @@ class BranchAndPrice:
             if shares[c] > PRECISION and clusters < self.problem.n_clusters and (labels[masks[c]] < 0).all():
                 labels[masks[c]] = clusters
                 clusters += 1
-        search = PartitionSearch(self.block, rules, self.problem.n_clusters)
-        improved = search.improve(np.maximum(labels, 0), self._rng)
-        if improved is not None:
-            self.offer(improved)
+        self.offer_improved(np.maximum(labels, 0), rules)
 
     # ----------------------------------------------------------------------------------------------- column generation
     def seed_columns(self, node: PriceNode, rules: ColumnRules) -> bool:
         """See that the columns known so far admit a fractional partition; False if it is proved that none exists."""
+        if len(self._near(rules)) == self.problem.n_clusters:
+            return True
         master = ColumnMaster(rules, self.problem.n_clusters, None if self._empty_value is None else 0.0)
         one = np.ones(rules.n_groups)
         master.restrict(-one, one)
@@ -171,7 +204,7 @@ class BranchAndPrice:
             if dual is None:
                 break
             noise = PRECISION * (1.0 + abs(dual.sigma))
-            found = self.block.heuristic_columns(dual.items, rules, self._rng)
+            found = self.block.heuristic_columns(dual.items, rules, self._rng, self.pool.masks[:0])
             best, fresh = self._improving(found, dual, noise)
             estimate = problem.offset + dual.value + problem.n_clusters * (best - dual.sigma)
             if not len(fresh) or estimate <= ledger.cutoff or node.bound == math.inf:
@@ -191,16 +224,48 @@ class BranchAndPrice:
         self.offer_rounded(rules, masks, shares)
         return masks, shares
 
+    def deepen(self, node: PriceNode, rules: ColumnRules) -> tuple[Masks, Floats]:
+        """Bound the node at the point of largest margin; unless that closes it, the columns found with their shares."""
+        problem, ledger = self.problem, self.ledger
+        search = MarginSearch(
+            self.block, self.pool, rules, problem.n_clusters, self._empty_value, self._near(rules), self._rng
+        )
+        scale = max(1.0, abs(self.value))
+        room = ledger.cutoff - ledger.log_map
+        room = room if room >= LEAST_ROOM * scale else USUAL_ROOM * scale
+        while ledger.stop_reason() is None or ledger.upper_bound == math.inf:
+            ledger.iterations += 1
+            dual = search.settle(self.value - problem.offset + (1.0 - SPARE) * room, self._dual_time())
+            if dual is None:
+                least = search.master.least_bound()
+                if least is None:
+                    break
+                room = WIDER * max(room, least + problem.offset - self.value)
+                continue
+            columns = self.certify(node, rules, dual, 0.9 * SPARE * room / problem.n_clusters)
+            if node.bound <= ledger.cutoff or not search.add(columns, dual):
+                break
+        return self._shares(rules) if node.bound > ledger.cutoff else (self.pool.masks[:0], np.zeros(0))
+
     def certify(self, node: PriceNode, rules: ColumnRules, dual: DualPoint, noise: float) -> Masks:
         """Certified pricing at these multipliers; improves the node's bound and returns the columns met."""
         tolerance = 0.01 * self.ledger.limits.gap * max(1.0, abs(self.ledger.log_map)) / self.problem.n_clusters
         if not math.isfinite(tolerance):
             tolerance = noise
+        before = self.ledger.nodes
+
+        def progress(price: float, nodes: int) -> bool:
+            self.ledger.nodes = before + nodes
+            if not node.depth and price < math.inf:
+                self.record("C", pending=min(node.bound, self._upper(dual.items, price)))
+            return self.ledger.stop_reason() is not None
+
         pricing = self.block.certified_bound(
-            dual.items, rules, dual.sigma + noise, max(noise, tolerance), self._effort()
+            dual.items, rules, dual.sigma + noise, max(noise, tolerance), self._effort(progress)
         )
-        bound = self.problem.offset + self._total(dual.items, pricing.bound)
-        node.improve(LeafProof(LeafKind.BOUND, _up(bound), dual.items, pricing.bound, pricing=pricing.proof))
+        self.ledger.nodes = before + pricing.nodes
+        bound = self._upper(dual.items, pricing.bound)
+        node.improve(LeafProof(LeafKind.BOUND, bound, dual.items, pricing.bound, pricing=pricing.proof))
         if not node.depth:
             self.record("C", pending=node.bound)
         return pricing.columns
@@ -218,7 +283,9 @@ class BranchAndPrice:
         clusters, incumbent = self.problem.n_clusters, ledger.log_map - self.problem.offset
         room = self._total(proof.multipliers, proof.price) - incumbent
         threshold = proof.price - room
-        listed = self.block.enumerate_columns(proof.multipliers, rules, threshold, LISTED_COLUMNS)
+        listed = self.block.enumerate_columns(
+            proof.multipliers, rules, proof.price, threshold, LISTED_COLUMNS, self._effort()
+        )
         if listed is None:
             return
         positions = self.pool.add(listed)
@@ -261,11 +328,30 @@ class BranchAndPrice:
         reduced = self.pool.values[positions] - columns @ dual.items
         return float(reduced.max(initial=dual.sigma)), positions[reduced > dual.sigma + noise]
 
+    def _near(self, rules: ColumnRules) -> Masks:
+        """The clusters of the incumbent that the rules admit, its empty ones included."""
+        if self.labels is None:
+            return self.pool.masks[:0]
+        clusters = self.labels[None, :] == np.arange(self.problem.n_clusters)[:, None]
+        return np.asarray(clusters[rules.admits(clusters)])
+
+    def _shares(self, rules: ColumnRules) -> tuple[Masks, Floats]:
+        """The columns found so far, with their shares in the best fractional partition."""
+        master = ColumnMaster(rules, self.problem.n_clusters, self._empty_value)
+        positions = self._admissible(rules)
+        master.add(positions, self.pool.masks[positions], self.pool.values[positions])
+        solved = self._solve(master) is not None
+        return self.pool.masks[master.columns], master.shares() if solved else np.zeros(len(positions))
+
     def _admissible(self, rules: ColumnRules) -> Ints:
         return np.flatnonzero(rules.admits(self.pool.masks)).astype(np.int64)
 
     def _clusters(self, labels: Ints) -> Masks:
         return np.asarray(labels[None, :] == np.unique(labels)[:, None])
+
+    def _upper(self, multipliers: Floats, price: float) -> float:
+        """offset + sum_i lambda_i + K P, rounded up."""
+        return math.nextafter(self.problem.offset + self._total(multipliers, price), math.inf)
 
     def _total(self, multipliers: Floats, price: float) -> float:
         """sum_i lambda_i + K P, correctly rounded."""
@@ -278,15 +364,27 @@ class BranchAndPrice:
         node.improve(LeafProof(LeafKind.CONTRADICTION, -math.inf))
         return False
 
-    def _effort(self) -> Effort:
-        limit = self.ledger.limits.time_limit
-        return Effort(PRICING_NODES, None if limit is None else max(0.0, limit - self.ledger.seconds))
+    def _effort(self, progress: Callable[[float, int], bool] | None = None) -> Effort:
+        """What the limits leave; the first bound is computed whatever they say."""
+        ledger, limits = self.ledger, self.ledger.limits
+        most = self.block.pricing_nodes
+        if limits.max_nodes is not None:
+            left = max(0, limits.max_nodes - ledger.nodes)
+            most = left if most is None else min(most, left)
+        seconds = None if limits.time_limit is None else max(0.0, limits.time_limit - ledger.seconds)
+        if ledger.upper_bound == math.inf and ledger.stop_reason() is not None:
+            most, seconds = FIRST_NODES, None
+
+        return Effort(most, seconds, progress)
+
+    def _dual_time(self) -> Callable[[], bool]:
+        """Whether the search of multipliers may go on: until a limit, with time left for the proof."""
+        ledger = self.ledger
+        limit = ledger.limits.time_limit
+        until = math.inf if limit is None else ledger.seconds + DUAL_SHARE * (limit - ledger.seconds)
+        return lambda: ledger.urgent_reason() is None and ledger.seconds < until
 
 
 def _with_rounding(value: float) -> float:
     """A number that the exact value of a partition does not exceed if `value` is its closed form in float64."""
     return value + ROUNDING * (1.0 + abs(value)) if math.isfinite(value) else value
-
-
-def _up(value: float) -> float:
-    return math.nextafter(value, math.inf)

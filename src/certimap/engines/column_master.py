@@ -41,19 +41,15 @@ class ColumnPool:
 
     def add(self, masks: Masks) -> Ints:
         """Positions of these columns, which are stored if they are new."""
-        return np.array([self._add(mask) for mask in masks], dtype=np.int64)
-
-    def _add(self, mask: Masks) -> int:
-        key = np.packbits(mask).tobytes()
-        known = self._position.get(key)
-        if known is not None:
-            return known
-        at = len(self)
-        if at == len(self._values):
+        old = len(self)
+        keys = [row.tobytes() for row in np.packbits(masks, axis=1)]
+        at = np.array([self._position.setdefault(key, len(self._position)) for key in keys], dtype=np.int64)
+        while len(self) > len(self._values):
             self._masks = np.concatenate([self._masks, np.zeros_like(self._masks)])
             self._values = np.concatenate([self._values, np.zeros_like(self._values)])
-        self._masks[at], self._values[at] = mask, self._block.value(mask)
-        self._position[key] = at
+        if len(self) > old:
+            self._masks[at] = masks
+            self._values[old : len(self)] = self._block.values(self._masks[old : len(self)])
         return at
 
 

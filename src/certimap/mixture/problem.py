@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from certimap.mixture.clusters import IntArray, Items, PartitionObjective, partition_objective
-from certimap.mixture.prior import FloatArray, NormalWishartPrior
+from certimap.mixture.prior import FloatArray, NormalWishartPrior, checked_sample_weight
 
 Pairs = Iterable[tuple[int, int]]
 WeightedPairs = Iterable[tuple[int, int, float]]
@@ -22,6 +22,7 @@ class MixtureProblem:
 
     Attributes:
         prior: prior of the mixture.
+        data, sample_weight: the points, shape (N, D), and how often each counts, shape (N,).
         items: what is assigned; points tied by must-links form one item.
         n_clusters: K; clusters may stay empty unless `min_size` forbids it.
         point_item: item of every point, shape (N,).
@@ -37,6 +38,8 @@ class MixtureProblem:
     """
 
     prior: NormalWishartPrior
+    data: FloatArray
+    sample_weight: FloatArray
     items: Items
     n_clusters: int
     point_item: IntArray
@@ -77,7 +80,7 @@ class MixtureProblem:
         ``known_labels[i]`` is the cluster of point i or -1. Raises ValueError for a wrong argument and for
         constraints that contradict each other pairwise, with the chain of must-links that ties the points.
         """
-        data = np.asarray(X, dtype=np.float64)
+        data = np.array(X, dtype=np.float64)
         if data.ndim != 2 or data.shape[1] != prior.dimension:
             raise ValueError(f"X must have shape (points, {prior.dimension}) as the prior, got {data.shape}.")
         n_points = len(data)
@@ -98,9 +101,12 @@ class MixtureProblem:
         start, neighbours = _compressed_links(point_item[apart], n_items)
         least, most = _checked_sizes(min_size, max_size, n_points, n_clusters)
         pairs, weights, together, constant = _soft_links(soft_must_link, soft_cannot_link, point_item)
+        weight = checked_sample_weight(sample_weight, n_points)
         return cls(
             prior=prior,
-            items=Items.from_points(data - prior.mean, sample_weight, None if n_items == n_points else point_item),
+            data=data,
+            sample_weight=weight,
+            items=Items.from_points(data - prior.mean, weight, None if n_items == n_points else point_item),
             n_clusters=int(n_clusters),
             point_item=point_item,
             points=np.bincount(point_item).astype(np.int64),

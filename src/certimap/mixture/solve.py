@@ -11,7 +11,8 @@ from certimap.engines.ledger import Ledger, Limits
 from certimap.mixture.clusters import IntArray
 from certimap.mixture.conflict import conflicting_constraints
 from certimap.mixture.problem import MixtureProblem
-from certimap.mixture.search.multistart import SearchResult, search
+from certimap.mixture.proof import prove_mixture
+from certimap.mixture.search.multistart import SearchResult, search, thread_count
 from certimap.results import Callback, Result, StopReason, classify
 
 MixtureAlgorithm: TypeAlias = Literal["auto", "local-search"]
@@ -119,9 +120,11 @@ def point_of(problem: MixtureProblem, labels: IntArray) -> Mapping[str, Any]:
 def prove(problem: MixtureProblem, found: SearchResult, ledger: Ledger, *, n_jobs: int | None) -> Certificate | None:
     """Bound the MAP from above: the bound and better labellings of the points go into the ledger, as {"z": labels}.
 
-    Here the search ends without a bound, and says so: the ledger's upper bound stays infinite.
+    The certificate refers to `mixture_model(problem)`. Of a kind of problem that no proof is known for, the upper bound
+    stays infinite.
     """
-    return None
+    labellings = [optimum.labels for optimum in found.pool]
+    return prove_mixture(problem, labellings, ledger, n_jobs=thread_count(n_jobs))
 
 
 def _limits(tol: float, max_nodes: int | None, time_limit: float | None) -> Limits:

@@ -24,6 +24,7 @@ from certimap.oracles.partition import (
 
 KEPT_COLUMNS = 20
 CLIMB_STARTS = 24
+MAX_NODES = 2**62
 NODES_PER_SECOND = 100_000  # of the interval search; turns a time allowance into work
 ENUMERATION_STEPS = 2_000_000
 
@@ -60,7 +61,9 @@ class OneDimensionalBlock(PartitionBlock):
         centres.extend(rng.choice(self.y, clusters, replace=len(self.y) < clusters) for _ in range(count - 1))
         return [np.abs(self.y[:, None] - c[None, :]).argmin(axis=1).astype(np.int64) for c in centres]
 
-    def heuristic_columns(self, multipliers: Floats, rules: ColumnRules, rng: np.random.Generator) -> Masks:
+    def heuristic_columns(
+        self, multipliers: Floats, rules: ColumnRules, rng: np.random.Generator, near: Masks
+    ) -> Masks:
         instance = self._instance(multipliers, rules)
         columns, values = np.zeros((KEPT_COLUMNS, rules.n_groups), dtype=bool), np.empty(KEPT_COLUMNS)
         means = np.quantile(self.y, rng.uniform(size=CLIMB_STARTS))
@@ -72,7 +75,7 @@ class OneDimensionalBlock(PartitionBlock):
     ) -> Pricing:
         instance = self._instance(multipliers, rules)
         columns, values = np.zeros((KEPT_COLUMNS, rules.n_groups), dtype=bool), np.empty(KEPT_COLUMNS)
-        nodes = effort.nodes
+        nodes = MAX_NODES if effort.nodes is None else effort.nodes
         if effort.seconds is not None:
             nodes = min(nodes, max(1, int(effort.seconds * NODES_PER_SECOND)))
         bound, count, used = price(
@@ -89,7 +92,9 @@ class OneDimensionalBlock(PartitionBlock):
         )
         return Pricing(float(bound), self._expand(columns[:count], values[:count], rules), int(used))
 
-    def enumerate_columns(self, multipliers: Floats, rules: ColumnRules, threshold: float, limit: int) -> Masks | None:
+    def enumerate_columns(
+        self, multipliers: Floats, rules: ColumnRules, price: float, threshold: float, limit: int, effort: Effort
+    ) -> Masks | None:
         # The empty set would pass every threshold below 0 on every interval of means.
         nonempty = replace(rules, min_size=max(rules.min_size, 1))
         instance = self._instance(multipliers, nonempty)

@@ -88,6 +88,10 @@ class ColumnRules:
         count = masks.sum(axis=1)
         return np.asarray(whole & ~clash & (count >= self.min_size) & (count <= self.max_size))
 
+    def kept_whole(self, labels: Ints) -> bool:
+        """Whether the items of every group have one label."""
+        return bool((labels == labels[self.representative[self.group]]).all())
+
     def summed(self, per_item: Floats) -> Floats:
         """Sums over the items of every group."""
         return np.asarray(np.bincount(self.group, weights=per_item), dtype=float)
@@ -106,10 +110,11 @@ class PairRewards:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much work a pricing may do before it returns the bound it has."""
+    """How much work a pricing may do before it returns the bound it has; limits that are None do not bind."""
 
-    nodes: int
+    nodes: int | None = None
     seconds: float | None = None
+    progress: Callable[[float, int], bool] | None = None  # told the bound and the nodes so far; True asks to stop
 
 
 @dataclass(frozen=True)
@@ -128,22 +133,36 @@ class PartitionBlock(ABC):
     """Clusters of one Partition factor, with the soft links between its items."""
 
     takes_rewards: ClassVar[bool] = False
+    pricing_nodes: ClassVar[int | None] = 1_000_000  # after so many, branching helps more than pricing on; None: never
+    margin_pays: ClassVar[bool] = False  # whether proofs are far shorter at dual points of large margin
 
     def __init__(self, factor: Partition, rewards: PairRewards) -> None:
         self.factor = factor
         self.rewards = rewards
+        self.n_threads = 1  # that proofs may use
+        self.guide: Ints | None = None  # the best labels known: a block may steer its work by them, never prove by them
 
     def value(self, mask: NDArray[np.bool_]) -> float:
         """c(S), the rewards of its soft links included."""
         return self.factor.cluster_value(np.flatnonzero(mask)) + self.rewards.within(mask)
 
+    def values(self, masks: Masks) -> Floats:
+        """c(S) of several columns."""
+        return np.array([self.value(mask) for mask in masks], dtype=float)
+
     @abstractmethod
     def starts(self, rules: ColumnRules, rng: np.random.Generator, count: int) -> list[Ints]:
         """Labels to start a local search from; they need not respect any rule."""
 
+    def improve(self, labels: Ints, rules: ColumnRules, rng: np.random.Generator) -> Ints | None:
+        """Admissible labels that the block's own local search reaches from these; None if it has none to offer."""
+        return None
+
     @abstractmethod
-    def heuristic_columns(self, multipliers: Floats, rules: ColumnRules, rng: np.random.Generator) -> Masks:
-        """Admissible columns of large value c(S) - lambda(S), found quickly."""
+    def heuristic_columns(
+        self, multipliers: Floats, rules: ColumnRules, rng: np.random.Generator, near: Masks
+    ) -> Masks:
+        """Admissible columns of large value c(S) - lambda(S), found quickly; `near` are columns to search around."""
 
     @abstractmethod
     def certified_bound(
@@ -154,8 +173,13 @@ class PartitionBlock(ABC):
         Done when the bound is at most `target`, or within `tolerance` of a column that is returned.
         """
 
-    def enumerate_columns(self, multipliers: Floats, rules: ColumnRules, threshold: float, limit: int) -> Masks | None:
-        """All admissible nonempty columns with c(S) - lambda(S) > threshold; None if there may be more than `limit`."""
+    def enumerate_columns(
+        self, multipliers: Floats, rules: ColumnRules, price: float, threshold: float, limit: int, effort: Effort
+    ) -> Masks | None:
+        """All admissible nonempty columns with c(S) - lambda(S) > threshold; None if there may be more than `limit`.
+
+        `price` is a proved bound of c(S) - lambda(S).
+        """
         return None
 
 

@@ -88,7 +88,7 @@ def search(
     pool = _Pool(problem, pool_size)
     n_run = n_failed = 0
     infeasible = stopped = False
-    with ThreadPoolExecutor(_thread_count(n_jobs)) as threads:
+    with ThreadPoolExecutor(thread_count(n_jobs)) as threads:
 
         def results(task: Callable[[int], _Outcome], numbers: range) -> Iterator[_Outcome]:
             nonlocal stopped
@@ -202,7 +202,8 @@ def _ascend_from(instance: Instance, labels: IntArray) -> tuple[float, IntArray]
     return ascend(instance, state) + instance.offset, labels
 
 
-def _thread_count(n_jobs: int | None) -> int:
+def thread_count(n_jobs: int | None) -> int:
+    """Number of threads: None is 1, negative counts back from the number of cores (-1: all)."""
     if n_jobs == 0:
         raise ValueError("n_jobs must be None or a non-zero integer, got 0.")
     if n_jobs is None:

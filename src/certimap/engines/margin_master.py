@@ -1,0 +1,103 @@
+"""The dual point of largest margin at a prescribed bound, over the columns found so far.
+
+    maximise  t   over   lambda(S) + sigma >= c(S) + t dist(S)^(1/2)  for every column S found,
+                         sum_g lambda_g + K sigma = V,   0 <= t <= T,
+
+where dist(S) counts the items by which S differs from the nearest cluster of the incumbent. Among all multipliers
+whose bound is V (as far as these columns tell), this point leaves the columns far from the incumbent the most below
+sigma: certified pricing can discard them early, and its tree is orders of magnitude smaller than at a vertex of the
+master's optimal face. With t = 0 the feasible points are those of the master with bound V; there is none while V lies
+below its value.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import sparse
+
+from certimap._numeric.highs import LinearProgram, LpStatus
+from certimap.engines.column_master import DualPoint
+from certimap.oracles.partition import ColumnRules, Floats, Ints, Masks
+
+LARGEST_MARGIN = 5.0
+
+
+class MarginMaster:
+    """The LP of one node; `near` holds the clusters of the incumbent, from which distances count."""
+
+    def __init__(self, rules: ColumnRules, n_clusters: int, empty_value: float | None, near: Masks) -> None:
+        self.rules = rules
+        self.columns = np.zeros(0, dtype=np.int64)  # positions in the pool, in the order of the rows after the first
+        self.margin = 0.0
+        self._near = near
+        self._clusters = n_clusters
+        self._lp = LinearProgram()
+        groups = rules.n_groups
+        cost = np.zeros(groups + 2)
+        cost[-1] = 1.0
+        lower = np.full(groups + 2, -math.inf)
+        upper = np.full(groups + 2, math.inf)
+        lower[-1], upper[-1] = 0.0, LARGEST_MARGIN
+        if empty_value is not None:
+            lower[-2] = empty_value
+        self._lp.add_columns(cost, lower, upper)
+        total = np.append(np.ones(groups), [float(n_clusters), 0.0])
+        self._lp.add_rows(np.zeros(1), np.zeros(1), sparse.csr_array(total[None, :]))
+
+    def restrict(self, lower: Floats, upper: Floats) -> None:
+        """Keep the multipliers of the groups in a box."""
+        self._lp.set_column_bounds(np.arange(self.rules.n_groups), lower, upper)
+
+    def prescribe(self, bound: float) -> None:
+        """V."""
+        self._lp.set_row_bounds([0], [bound], [bound])
+
+    def distances(self, masks: Masks) -> Floats:
+        """dist(S)^(1/2)."""
+        if not len(self._near):
+            return np.ones(len(masks))
+        near = self._near.astype(float)
+        plain = masks.astype(float)
+        differing = plain.sum(axis=1)[:, None] + near.sum(axis=1)[None, :] - 2.0 * plain @ near.T
+        return np.asarray(np.sqrt(differing.min(axis=1)))
+
+    def add(self, positions: Ints, masks: Masks, values: Floats) -> int:
+        """Add the rows of columns that are not in yet; returns how many."""
+        new = np.flatnonzero(~np.isin(positions, self.columns))
+        if not len(new):
+            return 0
+        by_group = masks[new][:, self.rules.representative].astype(float)
+        rows = np.hstack([by_group, np.ones((len(new), 1)), -self.distances(masks[new])[:, None]])
+        self._lp.add_rows(values[new], np.full(len(new), math.inf), sparse.csr_array(rows))
+        self.columns = np.concatenate([self.columns, positions[new]])
+        return len(new)
+
+    def solve(self) -> DualPoint | None:
+        """The dual point of largest margin; None if the columns rule the prescribed bound out."""
+        if self._lp.solve() is not LpStatus.OPTIMAL:
+            return None
+        point = self._lp.column_values
+        self.margin = float(point[-1])
+        groups, sigma = point[:-2], float(point[-2])
+        items = (groups / self.rules.sizes)[self.rules.group]
+        return DualPoint(groups, items, sigma, float(groups.sum()) + self._clusters * sigma)
+
+    def binding(self) -> Ints:
+        """Positions of the columns that hold the margin down, the tightest first."""
+        weight = np.abs(self._lp.row_duals[1:])
+        order = np.argsort(-weight, kind="stable")
+        return self.columns[order[weight[order] > 1e-9]]
+
+    def least_bound(self) -> float | None:
+        """The smallest V that the columns found allow, the value of the column master."""
+        groups = self.rules.n_groups
+        prices, margin = np.arange(groups + 1), groups + 1
+        weight = np.append(np.ones(groups), float(self._clusters))
+        self._lp.set_costs(np.append(prices, margin), np.append(-weight, 0.0))
+        self._lp.set_row_bounds([0], [-math.inf], [math.inf])
+        status = self._lp.solve()
+        value = -self._lp.value
+        self._lp.set_costs(np.append(prices, margin), np.append(np.zeros(groups + 1), 1.0))
+        return value if status is LpStatus.OPTIMAL else None

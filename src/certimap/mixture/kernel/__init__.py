@@ -1,0 +1,1 @@
+"""Certified pricing of full-covariance clusters: C++ sources, their binding, whitening and root boxes."""
