@@ -103,6 +103,13 @@ def check_possible(constraint: Constraint) -> None:
             raise ModelError(f"constraint {constraint.name!r} can never hold: {a.name} cannot differ from itself")
 
 
+def no_constraint(caller: str, given: object) -> ModelError:
+    """The error for something else in the place of a constraint."""
+    compared = isinstance(given, bool | np.bool_)  # == of two single variables asks whether they are the same object
+    hint = "; write must_link(a, b) or a - b == 0 for variables, fix(a, 1) for a value" if compared else ""
+    return ModelError(f"{caller} takes constraints such as must_link(a, b), got {given!r}{hint}")
+
+
 # -------------------------------------------------------------------------------------------------- building blocks
 def _row(expression: LinearExpression, lower: float, upper: float) -> Row:
     shift = expression.constant

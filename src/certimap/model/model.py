@@ -13,7 +13,7 @@ import numpy as np
 
 from certimap.model.arrays import Array
 from certimap.model.checks import is_finite
-from certimap.model.constraints import check_possible
+from certimap.model.constraints import check_possible, no_constraint
 from certimap.model.domains import Categorical, Domain, Integer, PositiveDefinite, Real, Simplex, is_integer
 from certimap.model.errors import ModelError
 from certimap.model.expressions import Atom, Constraint, LinearExpression, Variable
@@ -162,11 +162,7 @@ class Model:
             elif isinstance(c, list | tuple):
                 self.constrain(*c)
             else:
-                comparison = isinstance(c, bool | np.bool_)
-                hint = "; two variables are compared by must_link(a, b), a variable and a value by fix(a, 1)"
-                raise ModelError(
-                    f"constrain takes constraints such as must_link(a, b), got {c!r}{hint if comparison else ''}"
-                )
+                raise no_constraint("constrain", c)
 
     # ---------------------------------------------------------------------------------------------------- evaluation
     def value(self, assignment: Mapping[str, Any]) -> float:

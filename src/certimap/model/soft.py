@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from certimap.model.checks import not_negative
-from certimap.model.errors import ModelError
+from certimap.model.constraints import no_constraint
 from certimap.model.expressions import Constraint
 
 
@@ -20,5 +20,5 @@ class Soft:
 def soft(constraint: Constraint, weight: float) -> Soft:
     """Turn a constraint into a penalty: the objective loses `weight` where the constraint does not hold."""
     if not isinstance(constraint, Constraint):
-        raise ModelError(f"soft takes a constraint such as must_link(a, b), got {constraint!r}")
+        raise no_constraint("soft", constraint)
     return Soft(constraint, not_negative(f"soft({constraint.name}): the weight", weight))
