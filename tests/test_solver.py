@@ -41,6 +41,11 @@ def coin():
         ({"max_nodes": 0}, r"solve: max_nodes must be positive or None, got 0"),
         ({"time_limit": -1.0}, r"solve: time_limit must be positive or None, got -1.0"),
         ({"time_limit": math.nan}, r"solve: time_limit must be positive or None, got nan"),
+        ({"gap": "x"}, r"solve: gap must be .* got 'x'"),
+        ({"max_nodes": "many"}, r"solve: max_nodes must be positive or None, got 'many'"),
+        ({"seed": -1}, r"solve: seed must be a whole number >= 0, got -1"),
+        ({"n_jobs": 0}, r"solve: n_jobs must be a whole number other than 0 .*, got 0"),
+        ({"callback": 3}, r"solve: callback must be callable or None, got 3"),
         ({"memory_limit": 0.0}, r"solve: memory_limit must be positive or None, got 0.0"),
     ],
 )
