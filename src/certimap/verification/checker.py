@@ -19,6 +19,7 @@ from certimap.certificate import Certificate, CertificateError
 from certimap.model.errors import ModelError
 from certimap.model.model import Model
 from certimap.results import Status, classify, gap_between, relative_gap
+from certimap.verification.elimination import check_elimination
 from certimap.verification.partition import check_partition
 from certimap.verification.proof import ALLOWANCE, Effort, Proof, Replay, allowed
 from certimap.verification.tree import check_tree
@@ -26,6 +27,7 @@ from certimap.verification.tree import check_tree
 PROOFS: Mapping[str, Callable[[Certificate, Model, Effort], Proof]] = {
     "branch-and-cut": lambda certificate, model, effort: check_tree(certificate, model),
     "branch-and-price": check_partition,
+    "elimination": lambda certificate, model, effort: check_elimination(certificate, model),
     "gbd": lambda certificate, model, effort: check_tree(certificate, model),
 }
 

@@ -54,6 +54,7 @@ class Data:
         self.dearest = float(np.abs(cloud.price).max())
         self.rho = 4.0 * (len(cloud.weight) + 64) * UNIT
         self.eta = max(2.0**-40, 4.0 * self.rho)
+        self.log_total, self.log_b0 = logarithm(np.array([cloud.total, cloud.b0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +122,7 @@ def frame_of(data: Data, boxes: Boxes) -> Frame:
         reach = 2.0 * data.reach[d] + sum(2.0 * data.reach[j] * np.abs(b[slope(d, j)]) for j in range(d))
         frame.blur.append(16.0 * UNIT * np.asarray(reach * np.ones(len(boxes))))
     for column in data.columns:
-        frame.e_columns.append([frame.residual(d, column) for d in range(D)])
+        frame.e_columns.append([np.broadcast_to(frame.residual(d, column), t[0].shape) for d in range(D)])
     return frame
 
 
@@ -145,8 +146,8 @@ def prior_value(data: Data, frame: Frame) -> Floats:
     """prior(theta0), rounded up."""
     cloud, D = data.cloud, data.D
     half_log = 0.5 * sum((log + log_error(log) for log in frame.log_tau), np.zeros(()))
-    logs = 0.5 * D * logarithm(np.array(cloud.b0)) + cloud.v * half_log
-    scale = 0.5 * D * (1.0 + np.abs(logarithm(np.array(cloud.b0)))) + cloud.v * np.abs(half_log)
+    logs = 0.5 * D * data.log_b0 + cloud.v * half_log
+    scale = 0.5 * D * (1.0 + abs(data.log_b0)) + cloud.v * np.abs(half_log)
     loss = np.zeros(())
     for d in range(D):
         e = frame.residual(d, [cloud.origin[j] - frame.mean[j] for j in range(D)])
@@ -244,14 +245,15 @@ def bound_boxes(data: Data, boxes: Boxes, frame: Frame, width: Width) -> Bounds:
     inside, free = (boxes.status == IN).astype(float), (boxes.status == FREE).astype(float)
     within = np.einsum("ib,ib->b", u, inside)
     n_in = cloud.weight @ inside
-    lines = [phi(cloud, n) + 0.5 * (cloud.v + n) * width.A + 0.5 * (cloud.b0 + n) * width.C for n in (n1, n2)]
+    lines = [phi(data, n) + 0.5 * (cloud.v + n) * width.A + 0.5 * (cloud.b0 + n) * width.C for n in (n1, n2)]
     constant = prior_value(data, frame) + within
     # Groups inside: sum |u| <= 2 sum max(0, u) - sum u.
     positive = data.heaviest * sum((np.abs(log) for log in frame.log_tau), np.zeros(())) + 2.0 * data.dearest
     magnitude = 2.0 * np.abs(within) + np.abs(constant) + np.abs(lines[0]) + np.abs(lines[1])
     magnitude += len(cloud.weight) * positive
     whole = n2 > n1
-    level = np.where(whole, (lines[1] - lines[0]) / np.where(whole, n2 - n1, 1.0), 1.0 + _log_share(cloud, n2))
+    stationary = 1.0 + np.log(np.maximum(n2 + cloud.a0 - 1.0, 0.1) / cloud.total)
+    level = np.where(whole, (lines[1] - lines[0]) / np.where(whole, n2 - n1, 1.0), stationary)
     masked = np.where(free > 0.0, u, -np.inf)
     best, best_level = np.full(len(boxes), np.inf), level
     for _ in range(3):
@@ -273,15 +275,9 @@ def bound_boxes(data: Data, boxes: Boxes, frame: Frame, width: Width) -> Bounds:
     return Bounds(best, gain, item_error)
 
 
-def _log_share(cloud: Cloud, n: Floats) -> Floats:
-    """log(m/Nt); only a guess where m = 0."""
-    m = n + cloud.a0 - 1.0
-    return logarithm(np.where(m > 0.0, m, cloud.total)) - logarithm(np.array(cloud.total))
-
-
-def phi(cloud: Cloud, n: Floats) -> Floats:
+def phi(data: Data, n: Floats) -> Floats:
     """m log(m/Nt), rounded up."""
-    m = n + cloud.a0 - 1.0
-    share = _log_share(cloud, n)
-    error = log_error(logarithm(np.array(cloud.total))) + log_error(logarithm(np.maximum(m, 1e-300)))
-    return np.asarray(m * (share + error) * np.where(m > 0.0, 1.0, 0.0) + 8.0 * UNIT * np.abs(m * share))
+    m = n + data.cloud.a0 - 1.0
+    log = logarithm(np.maximum(m, 1e-300))
+    error = log_error(log) + log_error(data.log_total) + 8.0 * UNIT * np.abs(log - data.log_total)
+    return np.asarray(m * (log - data.log_total + error))

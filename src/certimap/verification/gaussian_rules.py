@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from certimap.verification.gaussian_bound import OUTWARD, Data, Frame, Rows, relative_slopes
 from certimap.verification.gaussian_boxes import FREE, IN, Boxes, slope
-from certimap.verification.gaussian_cloud import Cloud
 from certimap.verification.intervals import UNIT
 from certimap.verification.logarithm import log_error, logarithm
 
@@ -34,8 +33,8 @@ Pair = tuple[Floats, Floats]
 
 def group_bounds(data: Data, boxes: Boxes, frame: Frame) -> tuple[Floats, Floats]:
     """Lower and upper bounds of u_i over the box."""
-    cloud, D, w = data.cloud, data.D, data.weight
-    level_lo, level_hi = (_level(cloud, n) for n in (boxes.lo[0], boxes.hi[0]))
+    D, w = data.D, data.weight
+    level_lo, level_hi = (_level(data, n) for n in (boxes.lo[0], boxes.hi[0]))
     half_log = 0.5 * sum((log - 1.0 for log in frame.log_tau), np.zeros(()))
     high = w * (level_hi + half_log) - data.price
     low = w * level_lo - data.price
@@ -56,11 +55,10 @@ def group_bounds(data: Data, boxes: Boxes, frame: Frame) -> tuple[Floats, Floats
     return low - error, high + error
 
 
-def _level(cloud: Cloud, n: Floats) -> Floats:
+def _level(data: Data, n: Floats) -> Floats:
     """log(m/Nt) + 1; far below any other level where m = 0."""
-    m = n + cloud.a0 - 1.0
-    share = logarithm(np.where(m > 0.0, m, 1.0)) - logarithm(np.array(cloud.total))
-    return np.where(m > 0.0, share + 1.0, -1e6)
+    m = n + data.cloud.a0 - 1.0
+    return np.where(m > 0.0, logarithm(np.where(m > 0.0, m, 1.0)) - data.log_total + 1.0, -1e6)
 
 
 def _squares(data: Data, frame: Frame, d: int) -> Pair:

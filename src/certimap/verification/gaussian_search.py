@@ -6,7 +6,7 @@ boxes, and look again or split. The last boxes made are visited first, so that f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,8 @@ from certimap.verification.logarithm import log_error, logarithm
 
 Floats = NDArray[np.float64]
 
-CELLS = 40_000  # groups times boxes of one visit: arrays that stay in the cache
+CELLS = 100_000  # groups times boxes of one visit: arrays that stay in the cache
+FEW, SMALL = 4, 12  # free groups of which all sets are looked at, and in problems that have no more than SMALL
 AGAIN = 0.4  # of a coordinate's width gained, and a box is looked at again before it is split
 
 
@@ -57,6 +58,7 @@ class Search:
         self._slack = slack
         self._found = found
         self._conflicts = family.apart.astype(float) if family.apart.any() else None
+        self._few = SMALL if len(cloud.weight) <= SMALL else FEW
         self._room = 0.0 if cloud.integral else 4.0 * self._data.rho * float(cloud.weight.sum())
         self.nodes = 0
 
@@ -79,10 +81,11 @@ class Search:
     def _visit(self, boxes: Boxes) -> Boxes:
         """What is left to be looked at."""
         boxes = self._settle(boxes)
-        decided = ~(boxes.status == FREE).any(axis=0)
-        if decided.any():
-            self._close(boxes.take(decided))
-            boxes = boxes.take(~decided)
+        few = (boxes.status == FREE).sum(axis=0) <= self._few
+        if few.any():
+            for sets in _sets_of(boxes.take(few)):
+                self._close(sets)
+            boxes = boxes.take(~few)
         if not len(boxes):
             return boxes
         data = self._data
@@ -104,7 +107,7 @@ class Search:
         kept = _kept(boxes, before)
         part *= kept**2
         shrunk = (1.0 - kept).sum(axis=0) + 0.5 * (4.0 * freed > 1.0)
-        again = (shrunk >= AGAIN) | ~(boxes.status == FREE).any(axis=0)
+        again = (shrunk >= AGAIN) | ((boxes.status == FREE).sum(axis=0) <= self._few)
         return Boxes.joined([boxes.take(again), *self._split(boxes.take(~again), part[:, ~again], gain[:, ~again])])
 
     def _settle(self, boxes: Boxes) -> Boxes:
@@ -138,12 +141,15 @@ class Search:
         nu, half = cloud.v + n, 0.5 * data.D
         logs = logarithm(np.array(pivots_of(data, sums).low))
         log_det = (logs - log_error(logs)).sum(axis=0)
-        log_nu, log_b0 = logarithm(nu), logarithm(np.array(cloud.b0))
-        value = phi(cloud, n) + half * (log_b0 + nu * (log_nu - 1.0)) - 0.5 * nu * log_det - cloud.price @ inside
-        size = np.abs(phi(cloud, n)) + half * (np.abs(log_b0) + nu * (1.0 + np.abs(log_nu))) + nu * np.abs(log_det)
+        log_nu, log_b0 = logarithm(nu), data.log_b0
+        value = phi(data, n) + half * (log_b0 + nu * (log_nu - 1.0)) - 0.5 * nu * log_det - cloud.price @ inside
+        size = np.abs(phi(data, n)) + half * (abs(log_b0) + nu * (1.0 + np.abs(log_nu))) + nu * np.abs(log_det)
         error = data.rho * (size + np.abs(cloud.price) @ inside)
         error += half * (nu * log_error(log_nu) + log_error(log_b0))
         above = (value + error > self._target) & (n > 0.0)
+        above &= (n >= boxes.lo[0] - self._room) & (n <= boxes.hi[0] + self._room)
+        if self._conflicts is not None:
+            above &= ~((self._conflicts @ inside > 0.0) & (inside > 0.0)).any(axis=0)
         for column in (boxes.status[:, above] == IN).T:
             self._found(column)
 
@@ -218,6 +224,25 @@ class Search:
                 child.lo[rows, columns] = cut + step
             children.append(child)
         return children
+
+
+def _sets_of(boxes: Boxes) -> Iterator[Boxes]:
+    """Every box as its sets, those with equally many free groups together."""
+    free = boxes.status == FREE
+    count = free.sum(axis=0)
+    batch = max(1, CELLS // len(free))
+    for f in np.unique(count).tolist():
+        chosen = boxes.take(count == f)
+        positions = np.argsort(chosen.status != FREE, axis=0, kind="stable")[:f]
+        pattern = np.where(np.arange(1 << f) >> np.arange(f)[:, None] & 1, IN, OUT).astype(np.int8)
+        step = max(1, batch >> f)
+        for k in range(0, len(chosen), step):
+            part = chosen.take(slice(k, k + step))
+            sets = part.take(np.repeat(np.arange(len(part)), 1 << f))
+            columns = np.arange(len(sets))
+            rows = np.repeat(positions[:, k : k + step], 1 << f, axis=1)
+            sets.status[rows, columns] = np.tile(pattern, len(part))
+            yield sets
 
 
 def _kept(boxes: Boxes, before: tuple[Floats, Floats]) -> Floats:
