@@ -53,6 +53,24 @@ def held_out_log_likelihood(counts: ArrayLike, doc_topic: ArrayLike, topic_word:
     return float(xlogy(n, probability).sum())
 
 
+def fold_in(counts: ArrayLike, topic_word: ArrayLike, doc_topic_prior: float, sweeps: int = 500) -> FloatArray:
+    """Theta of new documents at given topics: argmax of sum_v n_v log sum_k Theta_k beta_kv + (alpha-1) sum_k log Theta_k.
+
+    For alpha >= 1 this is concave, and expectation-maximisation climbs to the maximum from the uniform mixture.
+    """
+    n, beta = np.asarray(counts, dtype=np.float64), np.asarray(topic_word, dtype=np.float64)
+    if not doc_topic_prior >= 1.0:
+        raise ValueError(f"doc_topic_prior must be at least 1, got {doc_topic_prior!r}: else there is no maximum.")
+    theta = np.full((len(n), len(beta)), 1.0 / len(beta))
+    for _ in range(sweeps):
+        mixture = theta @ beta
+        responsible = theta * (np.divide(n, mixture, out=np.zeros_like(n), where=n > 0.0) @ beta.T)
+        updated = responsible + (doc_topic_prior - 1.0)
+        total = updated.sum(axis=1, keepdims=True)
+        theta = np.where(total > 0.0, updated / np.where(total > 0.0, total, 1.0), theta)
+    return theta
+
+
 def perplexity(counts: ArrayLike, doc_topic: ArrayLike, topic_word: ArrayLike) -> float:
     """exp(-log likelihood / tokens): V for a uniform guess among V words, 1 for certainty."""
     tokens = float(np.asarray(counts).sum())

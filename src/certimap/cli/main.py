@@ -9,6 +9,7 @@ import typer
 from certimap import __version__
 from certimap.cli.cluster import cluster_command
 from certimap.cli.demo import demo_command
+from certimap.cli.reproduce import reproduce_command
 from certimap.cli.solve import solve_command
 from certimap.cli.verify import verify_command
 
@@ -24,6 +25,7 @@ app.command("solve")(solve_command)
 app.command("cluster")(cluster_command)
 app.command("verify")(verify_command)
 app.command("demo")(demo_command)
+app.command("reproduce")(reproduce_command)
 
 
 def _print_version(wanted: bool) -> None:

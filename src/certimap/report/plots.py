@@ -35,7 +35,7 @@ ELLIPSE = 2.0  # standard deviations
 def convergence_plot(history: Sequence[IterationRecord], tolerance: float) -> bytes:
     """Bound and value over time; below them the relative gap, as soon as there is one."""
     finite = [record for record in history if math.isfinite(record.bound) and math.isfinite(record.incumbent)]
-    figure = _figure(7.0, 4.6 if finite else 3.0)
+    figure = figure_of(7.0, 4.6 if finite else 3.0)
     panels = figure.subplots(2 if finite else 1, 1, squeeze=False, sharex=True)[:, 0]
     seconds = [record.seconds for record in history]
     values = [record.incumbent if math.isfinite(record.incumbent) else math.nan for record in history]
@@ -56,7 +56,7 @@ def convergence_plot(history: Sequence[IterationRecord], tolerance: float) -> by
     panels[-1].set_xlabel("seconds")
     panels[-1].set_xlim(left=0.0)
     figure.legend(loc="outside upper center", ncols=4, frameon=False)
-    return _png(figure)
+    return png_of(figure)
 
 
 def scatter_plot(report: ClusteringReport) -> bytes:
@@ -67,7 +67,7 @@ def scatter_plot(report: ClusteringReport) -> bytes:
     pairs = list(combinations(range(min(dimension, MOST_FEATURES)), 2))
     columns = min(len(pairs), 3)
     rows = -(-len(pairs) // columns)
-    figure = _figure(1.0 + 3.4 * columns, 0.6 + 3.2 * rows)
+    figure = figure_of(1.0 + 3.4 * columns, 0.6 + 3.2 * rows)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     shown = drawn_points(report)
     for panel, (a, b) in zip(panels, pairs, strict=False):
@@ -82,7 +82,7 @@ def scatter_plot(report: ClusteringReport) -> bytes:
     for panel in panels[len(pairs) :]:
         panel.set_axis_off()
     _legend(figure, panels[0])
-    return _png(figure)
+    return png_of(figure)
 
 
 def drawn_points(report: ClusteringReport) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -93,7 +93,7 @@ def drawn_points(report: ClusteringReport) -> np.ndarray[tuple[int], np.dtype[np
 
 def _strip_plot(report: ClusteringReport) -> bytes:
     """One feature: its value against the row."""
-    figure = _figure(7.0, 3.2)
+    figure = figure_of(7.0, 3.2)
     panel = figure.subplots()
     shown = drawn_points(report)
     for k in range(report.n_clusters):
@@ -103,7 +103,7 @@ def _strip_plot(report: ClusteringReport) -> bytes:
     panel.set_xlabel(report.feature_names[0])
     panel.set_ylabel("row")
     _legend(figure, panel)
-    return _png(figure)
+    return png_of(figure)
 
 
 def _draw_cluster(panel: Axes, k: int, points: FloatArray) -> None:
@@ -147,13 +147,15 @@ def _legend(figure: Figure, panel: Axes) -> None:
     figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), 6), frameon=False)
 
 
-def _figure(width: float, height: float) -> Figure:
+def figure_of(width: float, height: float) -> Figure:
+    """An empty figure of that many inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _png(figure: Figure) -> bytes:
+def png_of(figure: Figure) -> bytes:
+    """The figure as a PNG image."""
     buffer = io.BytesIO()
     # Without the program's name, which holds an address, equal reports are equal files.
     figure.savefig(buffer, format="png", dpi=130, metadata={"Software": None})

@@ -1,13 +1,6 @@
 """The HTML of reports, as jinja2 templates."""
 
-CLUSTERING = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{ title }}</title>
-<style>
+STYLE = """\
 body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; }
 h1 { font-size: 1.7rem; margin-bottom: .4rem; }
 h2 { font-size: 1.2rem; margin-top: 2rem; border-bottom: 1px solid #ccc; }
@@ -21,6 +14,20 @@ figure img { max-width: 100%; }
 figcaption { font-size: .9rem; color: #555; }
 code { background: #f2f2f2; padding: .1rem .3rem; }
 .violated { font-weight: 600; }
+"""
+
+CLUSTERING = (
+    """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{ title }}</title>
+<style>
+"""
+    + STYLE
+    + """\
 </style>
 </head>
 <body>
@@ -102,3 +109,104 @@ code { background: #f2f2f2; padding: .1rem .3rem; }
 </body>
 </html>
 """
+)
+
+DOCUMENT = (
+    """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{{ document.title }}</title>
+<style>
+"""
+    + STYLE
+    + """\
+body { max-width: 68rem; }
+tbody th { white-space: nowrap; }
+caption { text-align: left; font-size: .9rem; color: #444; padding-bottom: .3rem; }
+table { margin: 1rem 0; }
+tbody tr:nth-child(odd) { background: #f6f6f6; }
+td.figure, th.figure { padding-left: .9rem; white-space: nowrap; }
+.printed { color: #555; font-style: italic; margin-left: .5rem; }
+.remark { border-left: .25rem solid #888; padding-left: .8rem; color: #333; }
+nav { columns: 2; font-size: .95rem; }
+nav a { color: #0b4f8a; }
+figure.narrow img { max-width: 46rem; }
+</style>
+</head>
+<body>
+<h1>{{ document.title }}</h1>
+{% for paragraph in document.lead %}
+<p>{{ paragraph | prose }}</p>
+{% endfor %}
+<nav aria-label="Contents">
+{% for section in document.sections %}
+<a href="#{{ section.id }}">{{ section.title }}</a><br>
+{% endfor %}
+</nav>
+{% for section in document.sections %}
+<h2 id="{{ section.id }}">{{ section.title }}</h2>
+{% for paragraph in section.paragraphs %}
+<p>{{ paragraph | prose }}</p>
+{% endfor %}
+{% for part in section.parts %}
+{% if part is picture %}
+<figure>
+<img id="{{ part.id }}" src="{{ part.png | embedded }}" alt="{{ part.text }}">
+<figcaption>{{ part.caption }}</figcaption>
+</figure>
+{% else %}
+{% set side = "" if part.prose else " class=figure" %}
+<div class="wide">
+<table id="{{ part.id }}">
+<caption>{{ part.caption }}</caption>
+<thead><tr>
+{% for column in part.columns %}
+<th{{ "" if loop.first else side }}>{{ column }}</th>
+{% endfor %}
+</tr></thead>
+<tbody>
+{% for row in part.rows %}
+<tr>
+{% for cell in row %}
+{% if loop.first %}
+<th scope="row">{{ cell if cell is text else cell.text }}</th>
+{% elif cell is text %}
+<td{{ side }}>{{ cell }}</td>
+{% else %}
+<td{{ side }}>{% if cell.strong %}<strong>{{ cell.text }}</strong>{% else %}{{ cell.text }}{% endif %}
+{% if cell.printed %}<span class="printed">{{ cell.printed }}</span>{% endif %}</td>
+{% endif %}
+{% endfor %}
+</tr>
+{% endfor %}
+</tbody>
+</table>
+</div>
+{% endif %}
+{% endfor %}
+{% for remark in section.remarks %}
+<p class="remark">{{ remark | prose }}</p>
+{% endfor %}
+{% if section.files %}
+<p>Numbers:
+{% for file in section.files %}
+<code>{{ file.name }}</code>{{ "" if loop.last else ", " }}
+{% endfor %}
+</p>
+{% endif %}
+{% endfor %}
+<h2 id="reproduce-heading">To reproduce</h2>
+<table id="reproduce">
+<tbody>
+{% for name, value in document.facts %}
+<tr><th scope="row">{{ name }}</th><td>{{ value }}</td></tr>
+{% endfor %}
+</tbody>
+</table>
+</body>
+</html>
+"""
+)

@@ -1,0 +1,77 @@
+"""The sentences of the reports."""
+
+from __future__ import annotations
+
+
+def _text(words: str) -> str:
+    return " ".join(words.split())
+
+
+VOI = _text(
+    """Distance between clusterings, 0 where they are equal. The labels were made without a look at the posterior: a
+    clustering of larger posterior density need not be closer to them. With certimap's default prior, for example, the
+    MAP of iris joins most of two species that overlap."""
+)
+
+LOG_MAP = (
+    _text(
+        """The sum of the paper's terms 1 to 6 at each method's own point, and at the same labels with the parameters
+        that are optimal for them. The paper does not print its priors, on which these values depend: its figures
+        and ours are on different scales and cannot agree digit by digit. What can be compared is the order of the
+        methods."""
+    ),
+    _text(
+        """An upper bound of certimap comes with a certificate that `certimap verify` checks. SCIP's bound holds as far
+        as its floating-point tolerances do. The paper's bounds are local, since its inner problems are not concave."""
+    ),
+)
+
+MUST_LINK = _text(
+    """The paper does not print its pairs. Ours are drawn at random among points of one species; the first 2 of them
+    are the table's 2 links, and so on. So more links never make the maximum larger, and a bound for fewer links is
+    one for more."""
+)
+
+RUNNING_TIME = _text(
+    """Wall-clock seconds on one thread of this machine; both Gibbs rows are one chain of 1,000 sweeps. The paper's
+    times are of other programs on another machine."""
+)
+
+GRAPHS = _text(
+    """Drawn from `Model` objects that hold every term of the paper's appendix as a factor. At optimal parameters they
+    have the same value as the closed form by which the methods are compared."""
+)
+
+TRACES = _text(
+    """1,000 sweeps from uniformly drawn labels; the hatched part is left out. A trace that looks settled says nothing
+    about regions that the chain has not visited."""
+)
+
+CONVERGENCE = "The bound of branch and bound is drawn where it stood when its time was over."
+
+TOPIC_LOG_MAP = _text(
+    """The sum of the paper's terms 1 to 4 with Dirichlet parameters 1.1 for topics and words, which the paper does not
+    print. Its documents are a random draw that is not printed either, so that neither values nor words can agree; the
+    order of the methods can be compared."""
+)
+
+TOP_WORDS = _text(
+    """The ten most probable words of two topics. The topics of the other methods are matched with certimap's by the
+    overlap of their distributions, so that columns of one topic are about the same thing; words that at least two
+    methods share are in bold, as in the paper."""
+)
+
+PERPLEXITY = _text(
+    """Half-document completion: the topics are learned on the training documents, the mixture of each held-out document
+    on one half of its tokens, and the other half is predicted. Lower perplexity is better. The MAP of certimap is of
+    topics and assignments together, which is not what predicts best; perplexity is the wrong yardstick to
+    choose between these methods by their posterior density, and the right one by their predictions."""
+)
+
+LEAD = (
+    _text(
+        """Tables and figures of Dubey, Lee and Flaherty, Maximum a Posteriori Inference for Factor Graphs via Benders'
+        Decomposition, computed again by certimap and by the methods that the paper compares with. The paper's figures
+        stand in brackets beside ours. All methods are measured on one objective."""
+    ),
+)
