@@ -39,7 +39,7 @@ class StopReason(Enum):
 class IterationRecord:
     """One line of the log: the only thing that tables, callbacks, reports and stopping rules read."""
 
-    source: str  # H heuristic, C cut or column, B branching, U user
+    source: str  # H heuristic, C cut or column, B branching, E elimination
     iteration: int
     nodes: int
     open_nodes: int

@@ -7,9 +7,11 @@ from numbers import Integral, Real
 from typing import Literal, get_args
 
 from certimap.certificate import Certificate
+from certimap.engines.branch_and_cut import BranchAndCut
 from certimap.engines.branch_and_price import BranchAndPrice
 from certimap.engines.conflict import irreducible_conflict
 from certimap.engines.decomposition import run_with_best_blocks
+from certimap.engines.elimination import Elimination
 from certimap.engines.gbd import GeneralisedBenders
 from certimap.engines.ledger import Ledger, Limits
 from certimap.engines.partition_problem import is_partition_graph
@@ -22,7 +24,7 @@ from certimap.model.model import Model
 from certimap.oracles.protocol import oracles_for
 from certimap.results import Callback, Result, Status, StopReason, classify
 
-Algorithm = Literal["auto", "branch-and-cut", "branch-and-price", "gbd"]
+Algorithm = Literal["auto", "branch-and-cut", "branch-and-price", "elimination", "gbd"]
 
 
 def solve(
@@ -42,8 +44,8 @@ def solve(
     gap: relative gap (upper_bound - log_map) / max(1, |log_map|) at which the answer counts as OPTIMAL.
     max_nodes, time_limit (seconds), memory_limit (megabytes): stop early; the result still carries a valid bound.
     n_jobs: threads for the independent parts of the primal search; the answer does not depend on it.
-    algorithm: "auto" takes "branch-and-price" for models of one partition factor and "branch-and-cut" for all others;
-        "gbd" is the paper's loop, for study.
+    algorithm: "auto" takes "branch-and-price" for models of one partition factor, "branch-and-cut" for all others, and
+        "elimination" where that leaves a gap at the root of a model with small treewidth; "gbd" is the paper's loop.
     callback: called with every IterationRecord. Ctrl-C stops in an orderly way and keeps the result.
 
     Never raises for a hard or infeasible model, only for a wrong one (ModelError).
@@ -56,15 +58,39 @@ def solve(
             return _gbd(graph, ledger)
         if algorithm == "branch-and-price" or (algorithm == "auto" and is_partition_graph(graph)):
             return _branch_and_price(graph, ledger, seed, n_jobs)
-        return _branch_and_cut(graph, ledger, seed, n_jobs)
+        if algorithm == "elimination":
+            return _elimination(graph, ledger)
+        return _branch_and_cut(graph, ledger, seed, n_jobs, or_eliminate=algorithm == "auto")
 
 
-def _branch_and_cut(graph: FactorGraph, ledger: Ledger, seed: int, n_jobs: int) -> Result:
-    engine, reason = run_with_best_blocks(graph, ledger, seed=seed, n_jobs=n_jobs)
+def _branch_and_cut(graph: FactorGraph, ledger: Ledger, seed: int, n_jobs: int, *, or_eliminate: bool) -> Result:
+    """`or_eliminate`: go over to elimination where the root leaves a gap and the model's treewidth is small."""
+    root = BranchAndCut(graph, oracles_for(graph), ledger, seed=seed, n_jobs=n_jobs)
+    if or_eliminate and root.run(node_budget=0) is None:
+        elimination = Elimination.of(graph, ledger)
+        if elimination is not None and (reason := elimination.run()) is not None:
+            return _eliminated(graph, ledger, elimination, reason)
+    engine, reason = run_with_best_blocks(root, ledger, seed=seed, n_jobs=n_jobs)
     ledger.close(open_nodes=len(engine.tree), cuts=len(engine.master.pool))
     conflict = _conflict(graph, ledger)
     work = {"lp_solves": engine.master.solves, "cuts": len(engine.master.pool)}
     return _result(ledger, reason, tree_certificate(engine, conflict), conflict, work)
+
+
+def _elimination(graph: FactorGraph, ledger: Ledger) -> Result:
+    engine = Elimination.of(graph, ledger)
+    if engine is None:
+        raise ModelError("solve: elimination needs a discrete model of tables and constraints with small treewidth")
+    return _eliminated(graph, ledger, engine, engine.run())
+
+
+def _eliminated(graph: FactorGraph, ledger: Ledger, engine: Elimination, reason: StopReason | None) -> Result:
+    ledger.close()
+    stopped = ledger.stop_reason() if reason is None else reason
+    assert stopped is not None, "only a limit stops an elimination"
+    conflict = _conflict(graph, ledger)
+    certificate = None if reason is None else engine.certificate(conflict)
+    return _result(ledger, stopped, certificate, conflict, {})
 
 
 def _branch_and_price(graph: FactorGraph, ledger: Ledger, seed: int, n_jobs: int) -> Result:

@@ -57,7 +57,7 @@ def test_table() -> None:
     final = result(Status.OPTIMAL, 73.3433, 73.3434, StopReason.TOLERANCE, certificate(1))
     assert printed(RECORDS, final, "out.json") == (
         "certimap 0.1.0  3 variables | gap target 0.01 %  seed 7\n"
-        "Src: H heuristic  C cut or column  B branching  U user\n"
+        "Src: H heuristic  C cut or column  B branching  E elimination\n"
         "Src   Iter   Nodes    Open |        Bound    Incumbent      Gap |    Cuts  Columns | Time(s)\n"
         " H       1       1       1 |          inf            -        - |      12        0 |    0.01\n"
         " H       1       1       1 |          inf      73.3432        - |      12        0 |    0.04\n"
@@ -95,7 +95,7 @@ def test_without_a_record_the_header_still_stands() -> None:
     final = result(Status.INFEASIBLE, -INF, -INF, StopReason.EXHAUSTED, conflict=("fix(a, 1)", "a <= 0"))
     assert printed([], final) == (
         "certimap 0.1.0  3 variables | gap target 0.01 %  seed 7\n"
-        "Src: H heuristic  C cut or column  B branching  U user\n"
+        "Src: H heuristic  C cut or column  B branching  E elimination\n"
         "status      INFEASIBLE  conflict: fix(a, 1); a <= 0   stopped: search space exhausted\n"
         "certificate none\n"
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from certimap.engines.branch_and_cut import BranchAndCut
 from certimap.engines.ledger import Ledger
-from certimap.graph.graph import FactorGraph
 from certimap.graph.windows import coarsen
 from certimap.oracles.protocol import oracles_for
 from certimap.results import StopReason
@@ -18,10 +17,10 @@ TRIAL_NODES = 30  # a tree that needs no more than this is done before coarser b
 
 
 def run_with_best_blocks(
-    graph: FactorGraph, ledger: Ledger, *, seed: int, n_jobs: int
+    engine: BranchAndCut, ledger: Ledger, *, seed: int, n_jobs: int
 ) -> tuple[BranchAndCut, StopReason]:
-    """Solve on the single factors; go over to a coarser decomposition whose root bound beats the tree so far."""
-    engine = BranchAndCut(graph, oracles_for(graph), ledger, seed=seed, n_jobs=n_jobs)
+    """Go on with the engine's tree, or with a coarser decomposition whose root bound beats the tree so far."""
+    graph = engine.graph
     for level in LEVELS:
         reason = engine.run(node_budget=TRIAL_NODES)
         if reason is not None:

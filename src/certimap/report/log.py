@@ -22,7 +22,7 @@ from certimap.model.model import Model
 from certimap.report.text import number, percent, plural
 from certimap.results import IterationRecord, Result, Status
 
-KEY = "Src: H heuristic  C cut or column  B branching  U user"
+KEY = "Src: H heuristic  C cut or column  B branching  E elimination"
 REPEAT = 20  # rows between two column headers
 INTERVAL = 0.5  # seconds between two rows that bring no better incumbent
 

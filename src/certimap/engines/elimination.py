@@ -1,0 +1,139 @@
+"""Exact maximisation of a discrete model of small treewidth, variable by variable (algorithm "elimination").
+
+Eliminating x_i joins the tables that contain it and keeps their maximum over its states: a table over its neighbours.
+The largest join has one entry per joint state of a variable and its neighbours at that time, so the cost is known
+before the work starts. The order of elimination is the certificate: whoever verifies repeats the maximisation.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certimap._numeric.rounding import gamma
+from certimap.certificate import Certificate
+from certimap.engines.ledger import Ledger
+from certimap.engines.proof import certify
+from certimap.graph.graph import FactorGraph
+from certimap.graph.tables import TableModel, TableTerm, as_tables
+from certimap.results import StopReason
+
+Floats = NDArray[np.float64]
+
+MOST_WORK = 2**26  # entries of all joins together: a second or two, and up to 300 MB
+MOST_AXES = 60  # numpy's limit is 64
+
+
+class Elimination:
+    """One solve of one graph; `run` returns why it stopped, None if a limit stopped it without a bound."""
+
+    def __init__(self, graph: FactorGraph, ledger: Ledger, tables: TableModel, order: Sequence[int]) -> None:
+        self.graph = graph
+        self.ledger = ledger
+        self._tables = tables
+        self._order = tuple(order)
+
+    @staticmethod
+    def of(graph: FactorGraph, ledger: Ledger) -> Elimination | None:
+        """The engine, if the model is discrete and cheap enough to eliminate."""
+        tables = as_tables(graph.model)
+        order = None if tables is None else elimination_order(tables)
+        return None if tables is None or order is None else Elimination(graph, ledger, tables, order)
+
+    def run(self) -> StopReason | None:
+        tables, ledger = self._tables, self.ledger
+        buckets: list[list[TableTerm]] = []
+        open_terms = list(tables.terms)
+        best = tables.constant
+        for variable in self._order:
+            if ledger.urgent_reason() is not None:
+                return None
+            bucket = [t for t in open_terms if variable in t.scope]
+            open_terms = [t for t in open_terms if variable not in t.scope]
+            joined = _join(variable, bucket, tables.sizes)
+            message = TableTerm(joined.scope[1:], joined.log_values.max(axis=0))
+            buckets.append(bucket)
+            if message.scope:
+                open_terms.append(message)
+            else:
+                best += float(message.log_values)
+        if best > -math.inf:
+            assignment = self.graph.model.pack(self._trace_back(buckets))
+            ledger.offer(assignment, self.graph.model.value(assignment))
+        ledger.prove(best + self._margin())
+        ledger.record("E", open_nodes=0)
+        return ledger.stop_reason() or StopReason.EXHAUSTED
+
+    def certificate(self, conflict: tuple[str, ...] = ()) -> Certificate:
+        names = [self._tables.variables[i].name for i in self._order]
+        return certify(self.graph, self.ledger, algorithm="elimination", conflict=conflict, details={"order": names})
+
+    def _trace_back(self, buckets: Sequence[Sequence[TableTerm]]) -> dict[str, int]:
+        """States in reverse order: each variable takes its best one given those eliminated after it."""
+        chosen: dict[int, int] = {}
+        for variable, bucket in zip(reversed(self._order), reversed(buckets), strict=True):
+            total = np.zeros(self._tables.sizes[variable])
+            for t in bucket:
+                total = total + t.log_values[tuple(slice(None) if i == variable else chosen[i] for i in t.scope)]
+            chosen[variable] = int(np.argmax(total))
+        variables = self._tables.variables
+        return {variables[i].name: variables[i].states[k] for i, k in chosen.items()}
+
+    def _margin(self) -> float:
+        """Every joint state's value is a sum of one entry per table, in some order."""
+        sizes = (np.abs(t.log_values[np.isfinite(t.log_values)]).max(initial=0.0) for t in self._tables.terms)
+        magnitude = abs(self._tables.constant) + math.fsum(sizes)
+        return 2.0 * gamma(len(self._tables.terms) + len(self._order) + 4) * magnitude
+
+
+def _join(variable: int, bucket: Sequence[TableTerm], sizes: Sequence[int]) -> TableTerm:
+    """The sum of the bucket's tables over all their variables, with `variable` on the first axis."""
+    scope = (variable, *sorted({i for t in bucket for i in t.scope} - {variable}))
+    axis = {i: k for k, i in enumerate(scope)}
+    total = np.zeros([sizes[i] for i in scope])
+    for t in bucket:
+        axes = [axis[i] for i in t.scope]
+        shape = [1] * len(scope)
+        for k in axes:
+            shape[k] = sizes[scope[k]]
+        total += t.log_values.transpose(np.argsort(axes)).reshape(shape)
+    return TableTerm(scope, total)
+
+
+def elimination_order(tables: TableModel, most_work: int = MOST_WORK) -> list[int] | None:
+    """Always the variable whose join is smallest; None if all joins together have too many entries."""
+    sizes = tables.sizes
+    neighbours: list[set[int]] = [set() for _ in sizes]
+    for t in tables.terms:
+        for i in t.scope:
+            neighbours[i].update(t.scope)
+    for i, near in enumerate(neighbours):
+        near.discard(i)
+
+    def entries(i: int) -> int:
+        return math.prod((sizes[i], *(sizes[j] for j in neighbours[i])))
+
+    heap = [(entries(i), i) for i in range(len(sizes))]
+    heapq.heapify(heap)
+    order: list[int] = []
+    gone = [False] * len(sizes)
+    work = 0
+    while heap:
+        cost, i = heapq.heappop(heap)
+        if gone[i] or cost != entries(i):  # an older entry of the heap
+            continue
+        work += cost
+        if work > most_work or len(neighbours[i]) >= MOST_AXES:
+            return None
+        gone[i] = True
+        order.append(i)
+        for j in neighbours[i]:
+            neighbours[j] |= neighbours[i]
+            neighbours[j] -= {i, j}
+        for j in neighbours[i]:
+            heapq.heappush(heap, (entries(j), j))
+    return order
