@@ -22,7 +22,7 @@ setup(
     ext_modules=[
         Extension(
             f"certimap.mixture.kernel.{name}",
-            sources=[str(KERNEL / "cpu.cpp")],
+            sources=[str(KERNEL / "cpu.cpp"), str(KERNEL / "batch.cpp")],
             depends=[str(header) for header in sorted(KERNEL.glob("*.hpp"))],
             extra_compile_args=FLAGS + flags + extra,
             extra_link_args=["-pthread"],

@@ -11,6 +11,8 @@ import numpy as np
 from scipy import optimize
 
 from certimap import Certificate, Model, Result, Status
+from certimap.mixture.factor import mixture_model
+from certimap.mixture.problem import MixtureProblem
 from certimap.model.domains import Categorical, Integer, Real
 from certimap.results import classify
 from certimap.verification.checker import VerificationReport, verify
@@ -119,6 +121,17 @@ def assert_solved(
     return assert_certified(model, result)
 
 
+def assert_mixture_solved(
+    problem: MixtureProblem, result: Result, *, optimum: float | None = None, status: Status | None = None
+) -> VerificationReport | None:
+    """`assert_solved` for a clustering, whose certificate refers to the model of its problem."""
+    if result.status is Status.INFEASIBLE:  # found by the search for a feasible point, with its own conflict
+        assert optimum is None or optimum == -math.inf
+        assert (result.log_map, result.upper_bound, result.certificate) == (-math.inf, -math.inf, None)
+        return None
+    return assert_solved(mixture_model(problem), result, optimum=optimum, status=status)
+
+
 def assert_point(model: Model, result: Result) -> None:
     """The point satisfies every constraint and has the value that is reported."""
     if result.assignment is None:
@@ -167,7 +180,8 @@ def assert_certified(model: Model, result: Result) -> VerificationReport:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "certificate.json"
         result.certificate.save(path)
-        report = verify(Certificate.load(path), model)
+        report = verify(Certificate.load(path), model, full=True)
+    assert not report.sampled
     assert report.status is result.status
     if math.isfinite(result.log_map):
         assert abs(report.lower_bound - result.log_map) <= ROUNDING * max(1.0, abs(result.log_map))

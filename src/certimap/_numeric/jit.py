@@ -20,3 +20,8 @@ def kernel(function: _Function) -> _Function:
     """
     options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return cast(_Function, njit(cache=True, nogil=True, **options)(function))
+
+
+def inlined(function: _Function) -> _Function:
+    """Compile a small function into its compiled callers: handing over a tuple of arrays costs more than it does."""
+    return cast(_Function, njit(inline="always", nogil=True)(function))

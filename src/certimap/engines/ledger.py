@@ -28,6 +28,16 @@ class Limits:
     memory_limit: float | None = None  # megabytes of resident memory of the process
 
 
+def checked_limits(tol: float, max_nodes: int | None, time_limit: float | None) -> Limits:
+    """Limits from the arguments of a solve; ValueError for a wrong one."""
+    if not (math.isfinite(tol) and tol >= 0.0):
+        raise ValueError(f"tol must be a finite number >= 0, got {tol!r}.")
+    for name, limit in (("max_nodes", max_nodes), ("time_limit", time_limit)):
+        if limit is not None and not limit > 0:
+            raise ValueError(f"{name} must be positive or None, got {limit!r}.")
+    return Limits(gap=tol, max_nodes=max_nodes, time_limit=time_limit)
+
+
 class Ledger:
     """Keeps log_map <= MAP <= upper_bound. Only engines that proved a bound call `prove`."""
 

@@ -65,7 +65,6 @@ class _Form:
     problem: WhitenedProblem
     rotation: FloatArray
     cloud: Cloud
-    ranges: list[tuple[float, float]] | None
 
 
 @register_block(GaussianClusters.kind)
@@ -130,8 +129,7 @@ class GaussianBlock(PartitionBlock):
             seconds = None if effort.seconds is None else max(0.0, effort.seconds - (time.perf_counter() - started))
             slice_nodes = SLICE_NODES if left is None else min(left, SLICE_NODES)
             budget = Budget(slice_nodes, seconds, self.n_threads)
-            ranges = form.ranges if boxes is None else None
-            verdict = certify(form.problem, prices, target - error, budget=budget, ranges=ranges, boxes=boxes)
+            verdict = certify(form.problem, prices, target - error, budget=budget, boxes=boxes)
             record = verdict.record if record is None else record
             nodes += verdict.nodes
             bound = min(bound, max(closed, verdict.bound + error if verdict.bound < 0.5 * UNBOUNDED else math.inf))
@@ -156,7 +154,7 @@ class GaussianBlock(PartitionBlock):
         if slack <= 0.0:
             return np.zeros((0, len(multipliers)), dtype=bool)
         verdict = enumerate_columns(
-            form.problem, prices, price + error, slack, budget=budget, ranges=form.ranges or size_ranges(form.problem)
+            form.problem, prices, price + error, slack, budget=budget, ranges=size_ranges(form.problem)
         )
         listed = self._masks(verdict.columns, rules)
         return listed if verdict.status is PricingStatus.CERTIFIED and len(listed) <= limit else None
@@ -197,19 +195,25 @@ class GaussianBlock(PartitionBlock):
         rotation = np.eye(prior.dimension)
         if self.guide is not None and rules.kept_whole(self.guide):
             rotation = cluster_axes(items, prior, self.guide[rules.representative])
-        # Sizes count points, the kernel's limits are on weights: where these differ, it bounds more sets than needed.
-        counted = bool((factor.sample_weight == 1.0).all())
+        low, high = self._weight_limits(rules)
         problem = whiten(
             items,
             prior,
             total,
-            min_size=rules.min_size if counted else 0.0,
-            max_size=rules.max_size if counted else math.inf,
+            min_size=low,
+            max_size=high,
             conflicts=[(int(a), int(b)) for a, b in rules.apart],
             rotation=rotation,
         )
-        ranges = size_ranges(problem) if rules.min_size > 0 and not counted else None
-        return _Form(rules, problem, rotation, cloud_of(problem, rules), ranges)
+        return _Form(rules, problem, rotation, cloud_of(problem, rules))
+
+    def _weight_limits(self, rules: ColumnRules) -> tuple[float, float]:
+        """Sizes count points, the kernel's limits are on weights: what the ones imply for the others."""
+        weight = np.sort(self.mixture.sample_weight)
+        if (weight == 1.0).all():
+            return rules.min_size, rules.max_size
+        low, high = weight[: rules.min_size].sum(), weight[::-1][: rules.max_size].sum()
+        return float(low) * (1.0 - 1e-9), float(high) * (1.0 + 1e-9)
 
     def _local_search(self, rules: ColumnRules) -> tuple[MixtureProblem, Instance]:
         """The rules as a mixture problem: they hold the labels of fixed items as links."""

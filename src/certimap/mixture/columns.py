@@ -201,7 +201,7 @@ def _value(cloud: Cloud, n: float, log_det: float) -> float:
     """c(S) from n and log det M_S."""
     D = cloud.mean.shape[1]
     m, nu = n + cloud.a0 - 1.0, cloud.v + n
-    value = 0.5 * D * math.log(cloud.b0) - 0.5 * nu * (log_det + cloud.log_det)
+    value: float = 0.5 * D * math.log(cloud.b0) - 0.5 * nu * (log_det + cloud.log_det)
     if m > 0.0:
         value += m * math.log(m / cloud.Nt)
     if nu > 0.0:

@@ -1,15 +1,14 @@
-"""Why no labelling exists: an irreducible conflicting set of constraints.
-
-QuickXplain: split the constraints in halves, and look for what each half adds to a conflict in the presence of the
-other; about k log(n/k) feasibility tests for k conflicting constraints out of n (Junker, 2004).
-"""
+"""Why no labelling exists: an irreducible conflicting set of constraints."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from certimap._numeric.links import compressed_links
+from certimap.engines.conflict import minimal_subset
 from certimap.mixture.clusters import IntArray
 from certimap.mixture.problem import MixtureProblem
 from certimap.mixture.search.feasibility import find_feasible
@@ -30,7 +29,7 @@ def conflicting_constraints(problem: MixtureProblem) -> tuple[str, ...]:
     constraints = _constraints(problem)
     if not _conflicting(problem, constraints):
         return ()
-    needed = _needed(problem, [], constraints, background_grew=False)
+    needed = minimal_subset(constraints, lambda chosen: _conflicting(problem, chosen))
     names = [_name(problem, constraint) for constraint in needed]
     tied = _tied_groups(problem, needed)
     return tuple(names + [f"must_link ties points {_listed(_points(problem, item))}" for item in tied])
@@ -46,28 +45,13 @@ def _constraints(problem: MixtureProblem) -> list[_Constraint]:
     return found
 
 
-def _needed(
-    problem: MixtureProblem, background: list[_Constraint], candidates: list[_Constraint], background_grew: bool
-) -> list[_Constraint]:
-    """A smallest part of the candidates that conflicts with the background; both together do conflict."""
-    if background_grew and _conflicting(problem, background):
-        return []
-    if len(candidates) <= 1:
-        return candidates
-    half = len(candidates) // 2
-    first, second = candidates[:half], candidates[half:]
-    from_second = _needed(problem, background + first, second, background_grew=bool(first))
-    from_first = _needed(problem, background + from_second, first, background_grew=bool(from_second))
-    return from_first + from_second
-
-
-def _conflicting(problem: MixtureProblem, constraints: list[_Constraint]) -> bool:
+def _conflicting(problem: MixtureProblem, constraints: Sequence[_Constraint]) -> bool:
     kinds = {constraint.kind for constraint in constraints}
     fixed = np.full_like(problem.fixed, -1)
     kept = [constraint.item for constraint in constraints if constraint.kind == "fixed"]
     fixed[kept] = problem.fixed[kept]
     links = [(c.item, c.other) for c in constraints if c.kind == "apart"]
-    start, neighbours = _compressed(np.array(links, dtype=np.int64).reshape(-1, 2), len(problem.items))
+    start, neighbours = compressed_links(np.array(links, dtype=np.int64).reshape(-1, 2), len(problem.items))
     relaxed = replace(
         problem,
         fixed=fixed,
@@ -77,13 +61,6 @@ def _conflicting(problem: MixtureProblem, constraints: list[_Constraint]) -> boo
         max_size=problem.max_size if "most" in kinds else int(problem.points.sum()),
     )
     return find_feasible(relaxed, seed=0).proved_infeasible
-
-
-def _compressed(links: IntArray, n_items: int) -> tuple[IntArray, IntArray]:
-    both = np.concatenate([links, links[:, ::-1]])
-    both = both[np.lexsort((both[:, 1], both[:, 0]))]
-    start = np.concatenate([[0], np.cumsum(np.bincount(both[:, 0], minlength=n_items))])
-    return start.astype(np.int64), np.ascontiguousarray(both[:, 1])
 
 
 def _name(problem: MixtureProblem, constraint: _Constraint) -> str:

@@ -100,11 +100,11 @@ def mixture_model(problem: MixtureProblem) -> Model:
     z = model.categorical("z", problem.n_clusters, shape=len(problem.data))
     model.add(gaussian_clusters(z, problem.data, problem.prior, sample_weight=problem.sample_weight))
     first = np.unique(problem.point_item, return_index=True)[1]
-    for i, item in enumerate(problem.point_item):
+    for i, item in enumerate(problem.point_item.tolist()):
         if i != first[item]:
             model.constrain(must_link(z[first[item]], z[i]))
     rows = np.repeat(np.arange(len(problem.items)), np.diff(problem.conflict_start))
-    for i, j in zip(rows, problem.conflict_items, strict=True):
+    for i, j in zip(rows.tolist(), problem.conflict_items.tolist(), strict=True):
         if i < j:
             model.constrain(cannot_link(z[first[i]], z[first[j]]))
     for item in np.flatnonzero(problem.fixed >= 0):

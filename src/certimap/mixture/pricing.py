@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certimap.mixture.clusters import IntArray
+from certimap.mixture.kernel.batch import open_list
 from certimap.mixture.kernel.boxes import BoxList, root_boxes, size_ranges
 from certimap.mixture.kernel.library import Limits, OpenList, PricingInput, SplitRecord, Summary, library
 from certimap.mixture.kernel.whitening import WhitenedProblem, cluster_axes, whiten
@@ -255,7 +256,7 @@ class _Run:
 
     def execute(self) -> Summary:
         """Run to the end; on Ctrl-C the kernel is told to stop and what it has is kept."""
-        roots, keep = self._open_list(len(self._boxes), self._boxes)
+        roots, keep = open_list(self._boxes)
         worker = threading.Thread(target=self._call, args=(roots,))
         worker.start()
         while worker.is_alive():
@@ -292,9 +293,10 @@ class _Run:
         width = self._boxes.lo.shape[1]
         lo, hi, bound = np.zeros((summary.open, width)), np.zeros((summary.open, width)), np.zeros(summary.open)
         empty = np.zeros((summary.open, self._items), dtype=np.bool_)
-        listed, (_, _, _, inside, free) = self._open_list(summary.open, BoxList(lo, hi, bound, empty, empty))
+        listed, arrays = open_list(BoxList(lo, hi, bound, empty, empty, np.zeros(summary.open, dtype=np.int64)))
         self._kernel.certimap_pricing_open(self._handle, ctypes.byref(listed))
-        return BoxList(lo, hi, bound, self._unpack(inside), self._unpack(free))
+        *_, inside, free, origin = arrays
+        return BoxList(lo, hi, bound, self._unpack(inside), self._unpack(free), origin.astype(np.int64))
 
     def record(self, summary: Summary) -> ReplayRecord:
         """The recorded splits."""
@@ -303,21 +305,6 @@ class _Run:
         table = np.ctypeslib.as_array(entries) if summary.record else np.zeros(0, dtype=np.dtype(SplitRecord))
         whole = {name: table[name].astype(np.int64) for name in ("parent", "side", "coordinate", "item", "nodes")}
         return ReplayRecord(roots=self._boxes, cut=table["cut"].copy(), **whole)
-
-    def _open_list(self, count: int, boxes: BoxList) -> tuple[OpenList, tuple[NDArray[np.generic], ...]]:
-        arrays = (
-            np.ascontiguousarray(boxes.lo),
-            np.ascontiguousarray(boxes.hi),
-            np.ascontiguousarray(boxes.bound),
-            self._pack(boxes.inside),
-            self._pack(boxes.free),
-        )
-        return OpenList(count, *(a.ctypes.data for a in arrays)), arrays
-
-    def _pack(self, mask: NDArray[np.bool_]) -> NDArray[np.uint64]:
-        padded = np.zeros((len(mask), 64 * self._words), dtype=np.bool_)
-        padded[:, : self._items] = mask
-        return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
     def _unpack(self, words: NDArray[np.generic]) -> NDArray[np.bool_]:
         bits = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, bitorder="little")

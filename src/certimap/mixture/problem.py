@@ -6,9 +6,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components
 
+from certimap._numeric.links import chain, closure, compressed_links
 from certimap.mixture.clusters import IntArray, Items, PartitionObjective, partition_objective
 from certimap.mixture.prior import FloatArray, NormalWishartPrior, checked_sample_weight
 
@@ -88,7 +87,7 @@ class MixtureProblem:
             raise ValueError(f"n_clusters must be at least 1, got {n_clusters!r}.")
         ties = _checked_pairs("must_link", must_link, n_points)
         apart = _checked_pairs("cannot_link", cannot_link, n_points)
-        point_item = _closure(ties, n_points)
+        point_item = closure(ties, n_points)
         for i, j in apart:
             if point_item[i] == point_item[j]:
                 raise ValueError(
@@ -98,7 +97,7 @@ class MixtureProblem:
         fixed = _fixed_items(known_labels, point_item, n_clusters, ties)
         _check_known_labels_apart(fixed[point_item], apart)
         n_items = int(point_item.max()) + 1
-        start, neighbours = _compressed_links(point_item[apart], n_items)
+        start, neighbours = compressed_links(point_item[apart], n_items)
         least, most = _checked_sizes(min_size, max_size, n_points, n_clusters)
         pairs, weights, together, constant = _soft_links(soft_must_link, soft_cannot_link, point_item)
         weight = checked_sample_weight(sample_weight, n_points)
@@ -179,31 +178,8 @@ def _checked_pairs(name: str, pairs: Pairs, n_points: int) -> IntArray:
     return array
 
 
-def _link_matrix(ties: IntArray, n_points: int) -> csr_array:
-    return csr_array((np.ones(len(ties)), (ties[:, 0], ties[:, 1])), shape=(n_points, n_points))
-
-
-def _closure(ties: IntArray, n_points: int) -> IntArray:
-    """Item of every point, numbered by first point."""
-    if not len(ties):
-        return np.arange(n_points)
-    component = connected_components(_link_matrix(ties, n_points), directed=False)[1]
-    _, first, item = np.unique(component, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first)).astype(np.int64)[item]
-
-
 def _chain(ties: IntArray, n_points: int, start: int, end: int) -> str:
-    before = breadth_first_order(_link_matrix(ties, n_points), start, directed=False)[1]
-    chain = [end]
-    while chain[-1] != start:
-        chain.append(int(before[chain[-1]]))
-    return " - ".join(str(i) for i in reversed(chain))
-
-
-def _compressed_links(links: IntArray, n_items: int) -> tuple[IntArray, IntArray]:
-    both = np.unique(np.concatenate([links, links[:, ::-1]]), axis=0)
-    start = np.concatenate([[0], np.cumsum(np.bincount(both[:, 0], minlength=n_items))])
-    return start.astype(np.int64), np.ascontiguousarray(both[:, 1])
+    return " - ".join(str(i) for i in chain(ties, n_points, start, end))
 
 
 def _checked_sizes(least: int | None, most: int | None, n_points: int, n_clusters: int) -> tuple[int, int]:

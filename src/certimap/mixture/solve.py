@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
+from certimap._numeric.pool import thread_count
 from certimap.certificate import Certificate
-from certimap.engines.ledger import Ledger, Limits
+from certimap.engines.ledger import Ledger, checked_limits
 from certimap.mixture.clusters import IntArray
 from certimap.mixture.conflict import conflicting_constraints
 from certimap.mixture.problem import MixtureProblem
 from certimap.mixture.proof import prove_mixture
-from certimap.mixture.search.multistart import SearchResult, search, thread_count
+from certimap.mixture.search.multistart import SearchResult, search
 from certimap.results import Callback, Result, StopReason, classify
 
 MixtureAlgorithm: TypeAlias = Literal["auto", "local-search"]
@@ -47,7 +48,7 @@ def solve_mixture(
         algorithm: "auto" searches and proves, "local-search" leaves the proof out.
         callback: called with every IterationRecord. Ctrl-C stops in an orderly way and keeps the result.
     """
-    ledger = Ledger(_limits(tol, max_nodes, time_limit), callback)
+    ledger = Ledger(checked_limits(tol, max_nodes, time_limit), callback)
     if algorithm not in get_args(MixtureAlgorithm):
         raise ValueError(f"algorithm must be one of {', '.join(get_args(MixtureAlgorithm))}, got {algorithm!r}.")
     certificate: Certificate | None = None
@@ -125,12 +126,3 @@ def prove(problem: MixtureProblem, found: SearchResult, ledger: Ledger, *, n_job
     """
     labellings = [optimum.labels for optimum in found.pool]
     return prove_mixture(problem, labellings, ledger, n_jobs=thread_count(n_jobs))
-
-
-def _limits(tol: float, max_nodes: int | None, time_limit: float | None) -> Limits:
-    if not (math.isfinite(tol) and tol >= 0.0):
-        raise ValueError(f"tol must be a finite number >= 0, got {tol!r}.")
-    for name, limit in (("max_nodes", max_nodes), ("time_limit", time_limit)):
-        if limit is not None and not limit > 0:
-            raise ValueError(f"{name} must be positive or None, got {limit!r}.")
-    return Limits(gap=tol, max_nodes=max_nodes, time_limit=time_limit)

@@ -108,6 +108,8 @@ def check_sizes(sizes: Floats, cloud: Cloud, low: float, high: float) -> None:
     """The ranges of sizes must hold the weight of every nonempty set that has at least `low` and at most `high`."""
     room = size_room(cloud)
     reached, end = max(float(cloud.weight.min()), low), min(float(cloud.weight.sum()), high)
+    if cloud.integral:
+        reached = math.ceil(reached)
     for first, last in sorted(sizes.tolist()):
         if first - room > reached:
             break

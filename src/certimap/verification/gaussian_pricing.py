@@ -1,7 +1,7 @@
 """Pricing proofs of Gaussian clusters, searched again by the verifier's own branch and bound.
 
-The proof covers a family of sets that holds all admitted ones: with equal weights the sets themselves, else those
-without regard to size limits, the empty set included. Soft links between groups enter as a linear bound,
+The proof covers a family of sets that holds all admitted ones: limits on the number of items become limits on weight,
+which say less where weights differ. Soft links between groups enter as a linear bound,
 
     r [both in S] <= r ([one in S] + [other in S])/2  for r > 0,  <= 0  for r < 0 and where the two must be apart.
 
@@ -52,7 +52,7 @@ class GaussianPricing(PricingCheck):
         self, factor: Partition, rewards: Sequence[tuple[int, int, float]], effort: Effort, solver_nodes: int
     ) -> None:
         self._values = ClusterValues(factor.arrays(), factor.n_clusters, rewards)
-        self._counted = all(w == 1 for w in self._values.weights)
+        self._lightest = sorted(self._values.weights)
         self._rng = np.random.default_rng(effort.seed)
         work = float(solver_nodes) * (len(factor.items) + OVERHEAD)
         self._share = 1.0 if effort.full else min(1.0, WHOLE_WORK / max(1.0, work))
@@ -74,24 +74,30 @@ class GaussianPricing(PricingCheck):
     # ------------------------------------------------------------------------------------------------------- internal
     def _search(self, claim: PriceClaim, threshold: Fraction) -> set[frozenset[int]]:
         rules, n_groups = claim.rules, len(claim.rules.groups)
-        low, high = (rules.low, rules.high) if self._counted else (0, math.inf)
+        low, high = self._weight_limits(rules)
         if low <= 0 and self._values.value(())[1] > claim.price:
             raise too_heavy()
         prices = self._prices(claim)
         cloud = whiten(self._values, rules.groups, prices, np.asarray(claim.record.get("rotation", 0.0), dtype=float))
-        boxes, nodes = recorded_boxes(claim.record, cloud, float(low), float(high))
+        boxes, nodes = recorded_boxes(claim.record, cloud, low, high)
         target = _below(threshold - cloud.level - cloud.error)
         slack = float(claim.price - threshold + 2 * cloud.error) * (1.0 + 1e-12)
         apart = np.zeros((n_groups, n_groups), dtype=bool)
         for a, b in rules.apart:
             apart[a, b] = apart[b, a] = True
         sets = _Found(self._values, claim, prices, threshold)
-        search = Search(cloud, Family(float(low), float(high), apart), target, slack, sets.add)
+        search = Search(cloud, Family(low, high, apart), target, slack, sets.add)
         chosen = self._sample(nodes)
         limit = max(LEAST_PATIENCE, PATIENCE * int(nodes[chosen].sum()))
         search.run(boxes.take(chosen), limit)
         self._count(nodes, chosen, search.nodes)
         return sets.listed
+
+    def _weight_limits(self, rules: GroupRules) -> tuple[float, float]:
+        """What the limits on the number of items imply for the weight of a set, rounded outwards."""
+        low, high = sum(self._lightest[: rules.low]), sum(self._lightest[::-1][: rules.high])
+        room = 0.0 if all(w == 1 for w in self._lightest) else 1e-10
+        return float(low) * (1.0 - room), float(high) * (1.0 + room)
 
     def _prices(self, claim: PriceClaim) -> list[Fraction]:
         """Of the groups, soft links included."""

@@ -160,8 +160,8 @@ class Search:
         low, high = group_bounds(data, boxes, frame)
         out, inside = gain <= -left, gain >= left
         w = data.weight
-        out |= (high < -self._slack) & (boxes.lo[0] - w >= family.low)
-        joins = (low > self._slack) & (boxes.hi[0] + w <= family.high)
+        out |= (high < -self._slack) & (boxes.lo[0] - w >= family.low + self._room)
+        joins = (low > self._slack) & (boxes.hi[0] + w <= family.high - self._room)
         if self._conflicts is not None:
             joins &= self._conflicts @ (status != OUT) == 0.0
         inside |= joins

@@ -16,13 +16,17 @@ _ANY_SHIFT = 1e30  # beyond the range of any u; the kernel shrinks it from the i
 
 @dataclass(frozen=True, eq=False)
 class BoxList:
-    """Boxes of (n, shift, mu, tau, b) with the items that are inside and free in each; `bound` of c(S) - lambda(S)."""
+    """Boxes of (n, shift, mu, tau, b) with the items that are inside and free in each; `bound` of c(S) - lambda(S).
+
+    `origin` is the entry of the record of splits that a box belongs to, below which it was found.
+    """
 
     lo: FloatArray
     hi: FloatArray
     bound: FloatArray
     inside: NDArray[np.bool_]
     free: NDArray[np.bool_]
+    origin: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.bound)
@@ -83,4 +87,5 @@ def root_boxes(problem: WhitenedProblem, ranges: Sequence[tuple[float, float]]) 
         np.full(count, UNBOUNDED),
         np.zeros((count, items), dtype=np.bool_),
         np.ones((count, items), dtype=np.bool_),
+        np.arange(count),
     )

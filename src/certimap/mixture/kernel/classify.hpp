@@ -20,7 +20,7 @@ struct Classifier {
     // max over tau of (log tau - tau x)/2 as the largest of four lines in x, min as the smaller of two
     double above[D][4], steep[D][4];
     double base_hi, base_lo, margin;
-    double plus_constant, plus_factor, minus_constant, minus_factor, nu;
+    double plus_constant = 0.0, plus_factor = 0.0, minus_constant = 0.0, minus_factor = 0.0, nu = 0.0;
     bool flips, removable;
     double slack, spare_below, spare_above, shift_lo, shift_hi;
 

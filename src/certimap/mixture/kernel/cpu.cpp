@@ -2,31 +2,11 @@
 #include <memory>
 
 #include "cpu_driver.hpp"
+#include "instance.hpp"
 
 using namespace certimap;
 
 namespace {
-
-struct PricingInput {
-    int32_t dimension, items, groups, integral, flips, max_rounds;
-    double a0, b0, v, Nt, target, slack, size_min, size_max;
-    const double* y;       // dimension x items
-    const double* price;   // items
-    const double* weight;  // items
-    const double* factor;  // entries x items, read with groups
-    const double* prior_mean;
-    const int32_t* conflict_start;  // items + 1, null without conflicts; read with groups
-    const int32_t* conflict_items;
-};
-
-struct OpenList {
-    int64_t count;
-    double* lo;    // count x coordinates
-    double* hi;    // count x coordinates
-    double* bound; // count
-    uint64_t* inside;  // count x words
-    uint64_t* free;    // count x words
-};
 
 struct Summary {
     int32_t status;
@@ -42,9 +22,6 @@ struct Search {
     virtual void record(SplitRecord* out) const = 0;
 };
 
-// Relative error of a sum of `terms` rounded terms, each of a few operations.
-double rounding_of(int terms) { return 4.0 * (terms + 64) * 1.1102230246251565e-16; }
-
 template <int D, bool GROUPS>
 struct SearchOf : Search {
     Outcome<D> outcome;
@@ -53,15 +30,9 @@ struct SearchOf : Search {
     SearchOf(const PricingInput& in, const OpenList& roots, const Limits& limits) : words((in.items + 63) / 64) {
         const Instance<D, GROUPS> instance = read(in);
         std::vector<OpenNode<D>> nodes((size_t)roots.count);
-        constexpr int C = Shape<D>::COORDINATES;
         for (int64_t r = 0; r < roots.count; r++) {
             OpenNode<D>& node = nodes[r];
-            std::copy(roots.lo + r * C, roots.lo + (r + 1) * C, node.x.lo);
-            std::copy(roots.hi + r * C, roots.hi + (r + 1) * C, node.x.hi);
-            for (int d = 0; d < D; d++)
-                node.x.hint[2 * d] = node.x.hint[2 * d + 1] =
-                    0.5 * (node.x.lo[Shape<D>::MEAN + d] + node.x.hi[Shape<D>::MEAN + d]);
-            node.x.bound = roots.bound[r];
+            node.x = read_root<D>(roots, r);
             node.inside.assign(roots.inside + r * words, roots.inside + (r + 1) * words);
             node.free.assign(roots.free + r * words, roots.free + (r + 1) * words);
         }
@@ -71,41 +42,15 @@ struct SearchOf : Search {
     static Instance<D, GROUPS> read(const PricingInput& in) {
         typedef Columns<D, GROUPS> Data;
         Instance<D, GROUPS> instance;
-        Problem<D>& P = instance.problem;
-        P.a0 = in.a0;
-        P.b0 = in.b0;
-        P.v = in.v;
-        P.Nt = in.Nt;
-        P.target = in.target;
-        P.slack = in.slack;
-        P.rounding = rounding_of(in.items);
-        P.size_min = in.size_min;
-        P.size_max = in.size_max;
-        P.items = in.items;
-        P.integral = in.integral;
-        P.conflicts = in.conflict_start != nullptr;
-        P.flips = in.flips;
-        P.max_rounds = in.max_rounds;
-        P.largest_price = P.heaviest = 0.0;
+        instance.problem = read_problem<D>(in);
+        instance.prior = read_prior<D>(in);
         instance.items = in.items;
         instance.conflicts = {in.conflict_start, in.conflict_items};
-        instance.prior = {};
-        for (int d = 0; d < D; d++) {
-            instance.prior.sum[d] = in.b0 * in.prior_mean[d];
-            for (int j = 0; j <= d; j++)
-                instance.prior.square[entry(d, j)] = (d == j ? 1.0 : 0.0) + in.b0 * in.prior_mean[d] * in.prior_mean[j];
-            P.reach[d] = magnitude(in.prior_mean[d]);
-        }
         Data& all = instance.all;
         all.allocate(in.items);
         for (int i = 0; i < in.items; i++) {
-            for (int d = 0; d < D; d++) {
-                all.column(d)[i] = in.y[(size_t)d * in.items + i];
-                P.reach[d] = most(P.reach[d], magnitude(all.column(d)[i]));
-            }
+            for (int d = 0; d < D; d++) all.column(d)[i] = in.y[(size_t)d * in.items + i];
             all.column(Data::PRICE)[i] = in.price[i];
-            P.largest_price = most(P.largest_price, magnitude(in.price[i]) / in.weight[i]);
-            P.heaviest = most(P.heaviest, in.weight[i]);
             if (!GROUPS) continue;
             all.column(Data::WEIGHT)[i] = in.weight[i];
             const bool bound = in.conflict_start && in.conflict_start[i] < in.conflict_start[i + 1];
@@ -127,6 +72,7 @@ struct SearchOf : Search {
             std::copy(node.x.lo, node.x.lo + C, list->lo + r * C);
             std::copy(node.x.hi, node.x.hi + C, list->hi + r * C);
             list->bound[r] = node.x.bound;
+            list->origin[r] = node.origin;
             std::copy(node.inside.begin(), node.inside.end(), list->inside + r * words);
             std::copy(node.free.begin(), node.free.end(), list->free + r * words);
         }

@@ -119,11 +119,10 @@ class FreeItems {
         return true;
     }
 
-    template <class F>
-    CM_FN void values(F f) {
+    CM_FN void refer(const Reference<D>& reference) {
         for (int at = 0; at < count_; at += LANES) {
             const Item<D, GROUPS, Pack> item = from_->load(at, count_);
-            const Pack u = choose(item.weight > 0.0, f(item), spread<Pack>(-1e300));
+            const Pack u = choose(item.weight > 0.0, value_at(item, reference), spread<Pack>(-1e300));
             __builtin_memcpy(scratch_ + at, &u, sizeof u);
         }
     }

@@ -24,12 +24,27 @@ class PricingInput(ctypes.Structure):
 
 
 class OpenList(ctypes.Structure):
-    """Open nodes: boxes, bounds, and bit sets of the items inside and free."""
+    """Open nodes: boxes, bounds, bit sets of the items inside and free, and the entry of the record they belong to."""
 
     _fields_ = (
         ("count", ctypes.c_int64),
-        *((name, ctypes.c_void_p) for name in ("lo", "hi", "bound", "inside", "free")),
+        *((name, ctypes.c_void_p) for name in ("lo", "hi", "bound", "inside", "free", "origin")),
     )
+
+
+class Pool(ctypes.Structure):
+    """Nodes of a batch as columns."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("real", "word", "mark")),
+        ("capacity", ctypes.c_int64),
+    )
+
+
+class BatchShape(ctypes.Structure):
+    """Sizes that depend on the dimension and on whether items are groups."""
+
+    _fields_ = tuple((name, ctypes.c_int32) for name in ("problem_bytes", "real_rows", "record"))
 
 
 class Limits(ctypes.Structure):

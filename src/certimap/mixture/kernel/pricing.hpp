@@ -6,7 +6,7 @@
 //   each(f)               f(item, slot) for every free item,
 //   partition(f, inside)  v = f(item, slot): IN adds it to `inside`, OUT drops it, FREE keeps it;
 //                         false on a CONTRADICTION,
-//   values(f), hinge(c, count), value(item, slot)   u' of every free item, computed by f and kept or recomputed,
+//   refer(r), hinge(c, count), value(item, slot)   u' of every free item at the reference r, kept or recomputed,
 //   strongest(c, largest)    the free item of largest |u' + w c|,
 //   clashing(c)              of the pairs of free items in conflict one with the largest min(u' + w c); -1: none.
 #pragma once
@@ -27,7 +27,7 @@ struct Round {
     double shrink;
 
     CM_FN Round(const Problem<D>& problem, Items& free_items, Inside<D>& inside, Node<D>& node)
-        : P(problem), items(free_items), in(inside), x(node), shrink(0.0) {}
+        : P(problem), items(free_items), in(inside), x(node), split{-1, 0, 0.0}, shrink(0.0) {}
 
     CM_FN double log_size(double n) const { return log_weight(P, n); }
 
@@ -104,7 +104,7 @@ struct Round {
     }
 
     CM_FN double minimise(const Reference<D>& reference, const Ledger<D>& L, double& best_c) {
-        items.values([&](const Item<D, GROUPS, V>& item) { return value_at(item, reference); });
+        items.refer(reference);
         // Where the lines of n1 and n2 cross, or the stationary level if there is one size only.
         double c = L.n2 > L.n1 ? (L.phi2 - L.phi1) / (L.n2 - L.n1) : 1.0 + log_size(L.n2);
         double best = 1e300;
@@ -182,7 +182,7 @@ struct Round {
     // Near one theta the box no longer matters: the item of largest |u'| decides most, or one of a pair in conflict,
     // which the hinge counts both. A box cut stays the choice while the box costs more than half of what is at stake.
     CM_FN void branch_on_item(const Reference<D>& reference, double c, double left, const Width<D>& width) {
-        items.values([&](const Item<D, GROUPS, V>& item) { return value_at(item, reference); });
+        items.refer(reference);
         double weight = left;
         int item = P.conflicts ? items.clashing(c) : -1;
         if (item < 0) item = items.strongest(c, weight);

@@ -7,7 +7,6 @@ integer program finds a feasible labelling, which the other starts then disturb,
 end the best labellings go through merges and splits.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from certimap._numeric.pool import LabellingPool, generator, thread_count
 from certimap.mixture.clusters import IntArray
 from certimap.mixture.problem import MixtureProblem
 from certimap.mixture.search.arrays import Instance, compile_problem, new_state
@@ -85,7 +85,7 @@ def search(
     if seed < 0:
         raise ValueError(f"seed must be a non-negative integer, got {seed!r}.")
     instance = compile_problem(problem)
-    pool = _Pool(problem, pool_size)
+    pool = LabellingPool(problem.n_clusters, np.unique(problem.fixed[problem.fixed >= 0]), pool_size)
     n_run = n_failed = 0
     infeasible = stopped = False
     with ThreadPoolExecutor(thread_count(n_jobs)) as threads:
@@ -126,59 +126,20 @@ def search(
             refined = results(lambda rank: _refine(instance, seed, n_starts + rank, *best[rank]), range(len(best)))
             for _, value, labels in refined:
                 pool.add(value, labels)
-    optima = pool.optima()
+    optima = [LocalOptimum(labels, problem.log_map(labels)) for labels in pool.labellings()]
+    optima.sort(key=lambda optimum: -optimum.value)
     return SearchResult(
         labels=optima[0].labels if optima else None,
         value=optima[0].value if optima else -np.inf,
-        pool=optima,
+        pool=tuple(optima),
         n_starts=n_run,
         n_failed=n_failed,
         proved_infeasible=infeasible,
     )
 
 
-class _Pool:
-    """The best distinct labellings, ranked by value, the earlier start first among equals."""
-
-    def __init__(self, problem: MixtureProblem, size: int) -> None:
-        self._problem = problem
-        self._size = size
-        self._pinned = np.unique(problem.fixed[problem.fixed >= 0])
-        self.entries: list[tuple[float, IntArray]] = []
-
-    def add(self, value: float, labels: IntArray) -> None:
-        if len(self.entries) == self._size and value <= self.entries[-1][0]:
-            return
-        canonical = self._canonical(labels)
-        # Two equal labellings differ in value by rounding only, so only close values need comparing.
-        tolerance = 1e-7 * max(1.0, abs(value))
-        for known, other in self.entries:
-            if abs(known - value) <= tolerance and np.array_equal(other, canonical):
-                return
-        self.entries.append((value, canonical))
-        self.entries.sort(key=lambda entry: -entry[0])
-        del self.entries[self._size :]
-
-    def labellings(self) -> list[IntArray]:
-        return [labels for _, labels in self.entries]
-
-    def optima(self) -> tuple[LocalOptimum, ...]:
-        optima = [LocalOptimum(labels, self._problem.log_map(labels)) for _, labels in self.entries]
-        return tuple(sorted(optima, key=lambda optimum: -optimum.value))
-
-    def _canonical(self, labels: IntArray) -> IntArray:
-        """Clusters named by fixed items keep their number, the others are numbered by first item."""
-        K = self._problem.n_clusters
-        free = np.setdiff1d(np.arange(K), self._pinned)
-        first = np.full(K, len(labels))
-        np.minimum.at(first, labels, np.arange(len(labels)))
-        number = np.arange(K)
-        number[free[np.argsort(first[free], kind="stable")]] = free
-        return number[labels]
-
-
 def _run_start(instance: Instance, seed: int, start: int, bases: list[IntArray]) -> _Outcome:
-    rng = _generator(seed, start)
+    rng = generator(seed, start)
     if bases:
         labels, seeds = disturbed_labels(instance, rng, bases[start % len(bases)])
     else:
@@ -190,22 +151,9 @@ def _run_start(instance: Instance, seed: int, start: int, bases: list[IntArray])
 
 
 def _refine(instance: Instance, seed: int, number: int, value: float, labels: IntArray) -> _Outcome:
-    return True, *improve_by_split_merge(instance, _generator(seed, number), labels, value)
-
-
-def _generator(seed: int, number: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, number]))
+    return True, *improve_by_split_merge(instance, generator(seed, number), labels, value)
 
 
 def _ascend_from(instance: Instance, labels: IntArray) -> tuple[float, IntArray]:
     state = new_state(instance, labels)
     return ascend(instance, state) + instance.offset, labels
-
-
-def thread_count(n_jobs: int | None) -> int:
-    """Number of threads: None is 1, negative counts back from the number of cores (-1: all)."""
-    if n_jobs == 0:
-        raise ValueError("n_jobs must be None or a non-zero integer, got 0.")
-    if n_jobs is None:
-        return 1
-    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)

@@ -1,0 +1,223 @@
+"""Pricing in batches: the newest open nodes are processed together, one thread each, on a GPU or in its CPU build.
+
+The pool of open nodes is a stack of columns. A launch takes the newest nodes off it and puts what is left of them, in
+a fixed order, back on top, so that the result does not depend on the device or the number of its threads.
+"""
+
+import ctypes
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from certimap.mixture.kernel.boxes import BoxList
+from certimap.mixture.kernel.library import BatchShape, OpenList, Pool, PricingInput, library
+from certimap.mixture.prior import FloatArray
+
+BATCH = 1 << 20  # nodes of a launch
+POOL_SHARE = 0.6  # of the free memory
+LEAST_ROOM = 4096
+_EMPTY, _LEAF = -1, -2  # marks of slots, as in batch.hpp
+
+
+class Device(Protocol):
+    """Arrays and the kernel of one device."""
+
+    arrays: ModuleType  # numpy or cupy
+
+    def free_bytes(self) -> int:
+        """Memory that a pool may take a share of."""
+
+    def launch(self, batch: "Batch", offset: int, count: int) -> None:
+        """Process nodes of `batch.pool` from `offset` on into the slots of `batch.slots`."""
+
+    def to_host(self, array: Any) -> NDArray[Any]:
+        """As a NumPy array."""
+
+
+@dataclass(frozen=True, eq=False)
+class BatchResult:
+    """What a run leaves: the bound of all its roots, the sets found, nodes by origin, whether nothing is open."""
+
+    bound: float
+    found: NDArray[np.bool_]
+    nodes: NDArray[np.int64]
+    finished: bool
+
+
+class Columns:
+    """Nodes as rows of doubles, mask words and marks on a device."""
+
+    def __init__(self, xp: ModuleType, shape: BatchShape, words: int, capacity: int) -> None:
+        self.capacity = capacity
+        self.real = xp.zeros((shape.real_rows, capacity))
+        self.word = xp.zeros((2 * words, capacity), dtype=np.uint32)
+        self.mark = xp.full((2, capacity), _EMPTY, dtype=np.int32)
+
+    def parts(self) -> tuple[Any, Any, Any]:
+        return self.real, self.word, self.mark
+
+
+class Batch:
+    """One pricing problem with its pool of open nodes on a device."""
+
+    def __init__(self, problem: PricingInput, roots: BoxList, device: Device, batch: int = BATCH) -> None:
+        kernel = library()
+        xp = device.arrays
+        self.device = device
+        self.dimension, self.groups, self.items = problem.dimension, problem.groups, problem.items
+        self.words = (self.items + 31) // 32
+        shape = BatchShape()
+        kernel.certimap_batch_shape(self.dimension, self.groups, ctypes.byref(shape))
+        description = np.zeros(shape.problem_bytes, dtype=np.uint8)
+        table = np.zeros((self.items, shape.record))
+        kernel.certimap_batch_describe(
+            ctypes.byref(problem), ctypes.c_void_p(description.ctypes.data), ctypes.c_void_p(table.ctypes.data)
+        )
+        node_bytes = 8 * shape.real_rows + 8 * self.words + 8
+        self._bound_row = 2 * (roots.lo.shape[1] + self.dimension)
+        self.half = max(batch, 1)
+        capacity = int(POOL_SHARE * device.free_bytes() / node_bytes) - 2 * self.half
+        self.pool = Columns(xp, shape, self.words, max(capacity, len(roots) + LEAST_ROOM))
+        self.slots = Columns(xp, shape, self.words, 2 * self.half)
+        self.problem, self.table = xp.asarray(description), xp.asarray(table)
+        self.nodes = xp.zeros(int(roots.origin.max(initial=0)) + 1, dtype=np.uint64)
+        self.size = len(roots)
+        self._load(problem, roots, table, shape)
+
+    def run(
+        self,
+        *,
+        enumerate_all: bool,
+        max_found: int,
+        max_nodes: int | None,
+        should_stop: Callable[[float, int], bool],
+        report_every: float = 0.5,
+    ) -> BatchResult:
+        """Empty the pool, or stop early: at a set found unless all are wanted, at a limit, when told to."""
+        found: list[NDArray[np.bool_]] = []
+        bound, total, count = -math.inf, 0, 0
+        reported = time.perf_counter()
+        try:
+            while self.size and (enumerate_all or not count) and count < max_found:
+                masks, best = self._step()
+                found.append(masks)
+                count += len(masks)
+                bound = max(bound, best)
+                if time.perf_counter() - reported > report_every or max_nodes is not None:
+                    total = int(self.nodes.sum())
+                    if max_nodes is not None and total >= max_nodes:
+                        break
+                if time.perf_counter() - reported > report_every:
+                    reported = time.perf_counter()
+                    if should_stop(max(bound, self._open_bound()), total):
+                        break
+        except KeyboardInterrupt:
+            should_stop(math.inf, total)
+            raise
+        return BatchResult(
+            bound=max(bound, self._open_bound()),
+            found=np.concatenate(found) if found else np.zeros((0, self.items), dtype=np.bool_),
+            nodes=self.device.to_host(self.nodes).astype(np.int64),
+            finished=self.size == 0,
+        )
+
+    def _step(self) -> tuple[NDArray[np.bool_], float]:
+        """One launch; the sets found in it and the largest of their bounds."""
+        xp = self.device.arrays
+        room = self.pool.capacity - self.size
+        count = min(self.size, self.half, max(1, room // 2))
+        offset = self.size - count
+        self.device.launch(self, offset, count)
+        mark = self.slots.mark[0]
+        first, second = mark[:count], mark[self.half : self.half + count]
+        kept = xp.concatenate([xp.flatnonzero(first >= 0), self.half + xp.flatnonzero(second >= 0)])
+        leaves = xp.flatnonzero(first == _LEAF)
+        self.size = offset + len(kept)
+        for target, source in zip(self.pool.parts(), self.slots.parts(), strict=True):
+            target[:, offset : self.size] = source[:, kept]
+        if not len(leaves):
+            return np.zeros((0, self.items), dtype=np.bool_), -math.inf
+        words = self.device.to_host(self.slots.word[: self.words, leaves])
+        best = float(self.slots.real[self._bound_row, leaves].max())
+        return self._unpack(words), best
+
+    def _open_bound(self) -> float:
+        return float(self.pool.real[self._bound_row, : self.size].max()) if self.size else -math.inf
+
+    def _unpack(self, words: NDArray[Any]) -> NDArray[np.bool_]:
+        columns = np.ascontiguousarray(words.T.astype("<u4")).view(np.uint8)
+        return np.unpackbits(columns, axis=1, bitorder="little")[:, : self.items].astype(np.bool_)
+
+    def _load(self, problem: PricingInput, roots: BoxList, table: FloatArray, shape: BatchShape) -> None:
+        """Roots with the statistics of the items inside them, made on the CPU."""
+        staging = Columns(np, shape, self.words, max(len(roots), 1))
+        listed, keep = open_list(roots)
+        library().certimap_batch_load(
+            ctypes.byref(problem),
+            ctypes.byref(listed),
+            ctypes.c_void_p(table.ctypes.data),
+            ctypes.byref(pool_of(staging)),
+        )
+        del keep
+        for target, source in zip(self.pool.parts(), staging.parts(), strict=True):
+            target[:, : self.size] = self.device.arrays.asarray(source[:, : self.size])
+
+
+class HostDevice:
+    """The CPU build of the batch: the same arithmetic, one node after the other."""
+
+    arrays = np
+
+    def __init__(self, memory: int = 1 << 28) -> None:
+        self._memory = memory
+
+    def free_bytes(self) -> int:
+        return self._memory
+
+    def launch(self, batch: Batch, offset: int, count: int) -> None:
+        library().certimap_batch_step(
+            batch.dimension,
+            batch.groups,
+            ctypes.c_void_p(batch.problem.ctypes.data),
+            ctypes.c_void_p(batch.table.ctypes.data),
+            batch.items,
+            ctypes.byref(pool_of(batch.pool)),
+            ctypes.c_int64(offset),
+            ctypes.c_int64(count),
+            ctypes.byref(pool_of(batch.slots)),
+            ctypes.c_void_p(batch.nodes.ctypes.data),
+        )
+
+    def to_host(self, array: Any) -> NDArray[Any]:
+        return np.asarray(array)
+
+
+def pool_of(columns: Columns) -> Pool:
+    """The C structure of columns in host memory."""
+    return Pool(columns.real.ctypes.data, columns.word.ctypes.data, columns.mark.ctypes.data, columns.capacity)
+
+
+def open_list(boxes: BoxList) -> tuple[OpenList, tuple[NDArray[np.generic], ...]]:
+    """The C structure of boxes, and the arrays that it borrows."""
+    arrays = (
+        np.ascontiguousarray(boxes.lo),
+        np.ascontiguousarray(boxes.hi),
+        np.ascontiguousarray(boxes.bound),
+        pack_masks(boxes.inside),
+        pack_masks(boxes.free),
+        np.ascontiguousarray(boxes.origin, dtype=np.int32),
+    )
+    return OpenList(len(boxes), *(a.ctypes.data for a in arrays)), arrays
+
+
+def pack_masks(mask: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Rows of items as words of 64 bits."""
+    padded = np.zeros((len(mask), 64 * ((mask.shape[1] + 63) // 64)), dtype=np.bool_)
+    padded[:, : mask.shape[1]] = mask
+    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
