@@ -37,7 +37,7 @@ class Instance(NamedTuple):
     n_topics: int
     document: IntArray
     word: IntArray
-    count: IntArray
+    tokens: IntArray
     cell_item: IntArray
     item_start: IntArray
     item_cells: IntArray
@@ -100,7 +100,7 @@ def compile_problem(problem: TopicProblem) -> Instance:
         n_topics=K,
         document=cells.document.copy(),
         word=cells.word.copy(),
-        count=cells.count.copy(),
+        tokens=cells.count.copy(),
         cell_item=problem.cell_item.copy(),
         item_start=_starts(problem.cell_item, n_items),
         item_cells=np.argsort(problem.cell_item, kind="stable"),

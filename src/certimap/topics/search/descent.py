@@ -1,11 +1,13 @@
 """Ascent to a local optimum: moves of single items, of a topic's part of a document, of a word's part of a topic."""
 
+import math
+
 import numpy as np
 
 from certimap._numeric.jit import entry, kernel
 from certimap.topics.objective import FloatArray, IntArray
 from certimap.topics.search.arrays import VALUE, VIOLATION, Instance, State, Tables
-from certimap.topics.search.moves import LEAST_GAIN, better, cell_gains, shift
+from certimap.topics.search.moves import LEAST_GAIN, add_penalties, better, cell_gains, shift
 
 # An instance is passed as some two hundred machine words, so the innermost loops hand on single arrays instead.
 
@@ -14,24 +16,22 @@ from certimap.topics.search.moves import LEAST_GAIN, better, cell_gains, shift
 def ascend(instance: Instance, state: State, rng: np.random.Generator, max_sweeps: int) -> bool:
     """Take moves that improve the state until there is none; False if the sweeps were used up before."""
     gains = np.empty(instance.n_topics)
-    members = np.empty(_longest_list(instance), dtype=np.int64)
     for _ in range(max_sweeps):
         if _sweep_items(instance, state, rng, gains):
             continue
-        moved = _sweep_documents(instance, state, members, gains)
-        moved = _sweep_words(instance, state, members, gains) or moved
-        if not moved:
+        documents = rng.permutation(len(instance.document_start) - 1)
+        moved = sweep_document_blocks(instance, state, rng, 0.0, documents)
+        words = rng.permutation(len(instance.word_start) - 1)
+        if not sweep_word_blocks(instance, state, rng, 0.0, words) and not moved:
             return True
     return False
 
 
 @kernel
-def _longest_list(instance: Instance) -> int:
+def _longest_row(start: IntArray) -> int:
     longest = 1
-    for d in range(len(instance.document_start) - 1):
-        longest = max(longest, instance.document_start[d + 1] - instance.document_start[d])
-    for v in range(len(instance.word_start) - 1):
-        longest = max(longest, instance.word_start[v + 1] - instance.word_start[v])
+    for row in range(len(start) - 1):
+        longest = max(longest, start[row + 1] - start[row])
     return longest
 
 
@@ -39,53 +39,67 @@ def _longest_list(instance: Instance) -> int:
 def _sweep_items(instance: Instance, state: State, rng: np.random.Generator, gains: FloatArray) -> bool:
     """Move every item to its best topic, document by document in random order."""
     moved = False
-    tables, count, word, labels, total = instance.tables, instance.count, instance.word, state.labels, state.totals
+    tables, count, word, labels, total = instance.tables, instance.tokens, instance.word, state.labels, state.totals
+    violations = np.zeros(instance.n_topics)
     for d in rng.permutation(len(instance.document_start) - 1):
         in_document = state.by_document[d]
         for c in range(instance.document_start[d], instance.document_start[d + 1]):
             item = instance.cell_item[c]
-            if instance.movable[c] and not instance.constrained:
-                cell_gains(tables, in_document, state.by_word[word[c]], total, count[c], labels[item], gains)
-                target = int(np.argmax(gains))
-                if gains[target] > LEAST_GAIN:
+            if instance.movable[c]:
+                source = labels[item]
+                cell_gains(tables, in_document, state.by_word[word[c]], total, count[c], source, gains)
+                if instance.constrained:
+                    add_penalties(instance, state, c, source, gains, violations)
+                target = _best(gains, violations)
+                if better(gains[target], violations[target], 0.0, 0.0):
                     shift(instance, state, item, target)
                     moved = True
             elif instance.fixed[item] < 0 and instance.item_cells[instance.item_start[item]] == c:
-                moved = _move_by_trial(instance, state, item, gains) or moved
+                moved = _move_by_trial(instance, state, item) or moved
     return moved
 
 
 @kernel
-def _move_by_trial(instance: Instance, state: State, item: int, gains: FloatArray) -> bool:
-    """Move an item to the topic in which the state is best; trials where F alone does not rule the topic out."""
-    source, cell = state.labels[item], instance.item_cells[instance.item_start[item]]
-    single = instance.movable[cell]
-    if single:
-        rows = state.by_document[instance.document[cell]], state.by_word[instance.word[cell]]
-        cell_gains(instance.tables, rows[0], rows[1], state.totals, instance.count[cell], source, gains)
+def _best(gains: FloatArray, violations: FloatArray) -> int:
+    best = 0
+    for k in range(1, len(gains)):
+        if better(gains[k], violations[k], gains[best], violations[best]):
+            best = k
+    return best
+
+
+@kernel
+def _move_by_trial(instance: Instance, state: State, item: int) -> bool:
+    """Move an item of several cells to the topic in which the state is best."""
+    source = state.labels[item]
     value, violation = state.score[VALUE], state.score[VIOLATION]
     best, best_value, best_violation = source, value, violation
     for k in range(instance.n_topics):
-        hopeless = single and best_violation == 0.0 and value + gains[k] + instance.slack[item] <= best_value
-        if k == source or hopeless:
-            continue
-        shift(instance, state, item, k)
-        if better(state.score[VALUE], state.score[VIOLATION], best_value, best_violation):
-            best, best_value, best_violation = k, state.score[VALUE], state.score[VIOLATION]
-        shift(instance, state, item, source)
-        state.score[VALUE], state.score[VIOLATION] = value, violation
+        if k != source:
+            shift(instance, state, item, k)
+            if better(state.score[VALUE], state.score[VIOLATION], best_value, best_violation):
+                best, best_value, best_violation = k, state.score[VALUE], state.score[VIOLATION]
+            shift(instance, state, item, source)
+            state.score[VALUE], state.score[VIOLATION] = value, violation
     if best == source:
         return False
     shift(instance, state, item, best)
     return True
 
 
-@kernel
-def _sweep_documents(instance: Instance, state: State, members: IntArray, gains: FloatArray) -> bool:
-    """Move what a document has in one topic to another topic as a whole."""
+@entry
+def sweep_document_blocks(
+    instance: Instance, state: State, rng: np.random.Generator, temperature: float, documents: IntArray
+) -> bool:
+    """Move what a document has in one topic to another topic as a whole.
+
+    To the best one at temperature 0, else to one drawn with probability proportional to exp(gain / temperature).
+    """
     moved = False
+    gains = np.empty(instance.n_topics)
+    members = np.empty(_longest_row(instance.document_start), dtype=np.int64)
     movable, cell_item, word, labels = instance.movable, instance.cell_item, instance.word, state.labels
-    for d in range(len(instance.document_start) - 1):
+    for d in documents:
         in_document = state.by_document[d]
         for k in range(instance.n_topics):
             if in_document[k] == 0:
@@ -95,25 +109,25 @@ def _sweep_documents(instance: Instance, state: State, members: IntArray, gains:
                 if movable[c] and labels[cell_item[c]] == k:
                     members[size] = c
                     size += 1
-            if size > 1:
+            if size > 1 or (size > 0 and temperature > 0.0):
                 # The words differ, so that their parts add up.
-                n, loss = _own_gains(
-                    instance.tables.word, state.by_word, word, instance.count, members[:size], k, gains
-                )
-                _add_shared_gains(
-                    instance.tables, instance.tables.document, in_document, state.totals, n, k, loss, gains
-                )
-                if instance.constrained or gains.max() > LEAST_GAIN:
-                    moved = _move_block(instance, state, members[:size], k, gains) or moved
+                tables, own = instance.tables, members[:size]
+                n, loss = _own_gains(tables.word, state.by_word, word, instance.tokens, own, k, gains)
+                _add_shared_gains(tables, tables.document, in_document, state.totals, n, k, loss, gains)
+                moved = _move_block(instance, state, own, k, gains, rng, temperature) or moved
     return moved
 
 
-@kernel
-def _sweep_words(instance: Instance, state: State, members: IntArray, gains: FloatArray) -> bool:
-    """Move what a topic has of one word to another topic as a whole."""
+@entry
+def sweep_word_blocks(
+    instance: Instance, state: State, rng: np.random.Generator, temperature: float, words: IntArray
+) -> bool:
+    """The same for what a topic has of one word."""
     moved = False
+    gains = np.empty(instance.n_topics)
+    members = np.empty(_longest_row(instance.word_start), dtype=np.int64)
     movable, cell_item, document, labels = instance.movable, instance.cell_item, instance.document, state.labels
-    for v in range(len(instance.word_start) - 1):
+    for v in words:
         of_word = state.by_word[v]
         for k in range(instance.n_topics):
             if of_word[k] == 0:
@@ -124,13 +138,11 @@ def _sweep_words(instance: Instance, state: State, members: IntArray, gains: Flo
                 if movable[c] and labels[cell_item[c]] == k:
                     members[size] = c
                     size += 1
-            if size > 1:
-                # The documents differ.
+            if size > 1 or (size > 0 and temperature > 0.0):
                 tables, own = instance.tables, members[:size]
-                n, loss = _own_gains(tables.document, state.by_document, document, instance.count, own, k, gains)
+                n, loss = _own_gains(tables.document, state.by_document, document, instance.tokens, own, k, gains)
                 _add_shared_gains(tables, tables.word, of_word, state.totals, n, k, loss, gains)
-                if instance.constrained or gains.max() > LEAST_GAIN:
-                    moved = _move_block(instance, state, own, k, gains) or moved
+                moved = _move_block(instance, state, own, k, gains, rng, temperature) or moved
     return moved
 
 
@@ -176,30 +188,94 @@ def _add_shared_gains(
 
 
 @kernel
-def _move_block(instance: Instance, state: State, members: IntArray, source: int, gains: FloatArray) -> bool:
-    """Move the cells to the topic in which the state is best, if there is a better one."""
+def _move_block(
+    instance: Instance,
+    state: State,
+    members: IntArray,
+    source: int,
+    gains: FloatArray,
+    rng: np.random.Generator,
+    temperature: float,
+) -> bool:
+    gains[source] = 0.0
+    if temperature > 0.0:
+        target = draw_by_gains(rng, gains, temperature)
+        return target != source and _propose_block(instance, state, members, source, target, gains, rng, temperature)
+    if not instance.constrained:
+        target = int(np.argmax(gains))
+        if gains[target] <= LEAST_GAIN:
+            return False
+    else:
+        target = _best_by_trial(instance, state, members, source, gains)
+        if target == source:
+            return False
+    _shift_block(instance, state, members, target)
+    return True
+
+
+@kernel
+def _best_by_trial(instance: Instance, state: State, members: IntArray, source: int, gains: FloatArray) -> int:
+    """The topic in which the state is best when the cells are there."""
     value, violation = state.score[VALUE], state.score[VIOLATION]
     best, best_value, best_violation = source, value, violation
     slack = 0.0
-    if instance.constrained:
-        for c in members:
-            slack += instance.slack[instance.cell_item[c]]
+    for c in members:
+        slack += instance.slack[instance.cell_item[c]]
     for k in range(instance.n_topics):
-        if k == source:
+        if k == source or (best_violation == 0.0 and value + gains[k] + slack <= best_value):
             continue
-        if not instance.constrained:
-            if value + gains[k] > best_value + LEAST_GAIN:
-                best, best_value = k, value + gains[k]
-        elif best_violation > 0.0 or value + gains[k] + slack > best_value:
-            _shift_block(instance, state, members, k)
-            if better(state.score[VALUE], state.score[VIOLATION], best_value, best_violation):
-                best, best_value, best_violation = k, state.score[VALUE], state.score[VIOLATION]
-            _shift_block(instance, state, members, source)
-            state.score[VALUE], state.score[VIOLATION] = value, violation
-    if best == source:
+        _shift_block(instance, state, members, k)
+        if better(state.score[VALUE], state.score[VIOLATION], best_value, best_violation):
+            best, best_value, best_violation = k, state.score[VALUE], state.score[VIOLATION]
+        _shift_block(instance, state, members, source)
+        state.score[VALUE], state.score[VIOLATION] = value, violation
+    return best
+
+
+@kernel
+def _propose_block(
+    instance: Instance,
+    state: State,
+    members: IntArray,
+    source: int,
+    target: int,
+    gains: FloatArray,
+    rng: np.random.Generator,
+    temperature: float,
+) -> bool:
+    """Move the cells unless `refused`."""
+    value, violation = state.score[VALUE], state.score[VIOLATION]
+    _shift_block(instance, state, members, target)
+    if instance.constrained and refused(state, value + gains[target], violation, rng, temperature):
+        _shift_block(instance, state, members, source)
+        state.score[VALUE], state.score[VIOLATION] = value, violation
         return False
-    _shift_block(instance, state, members, best)
     return True
+
+
+@kernel
+def refused(
+    state: State, expected_value: float, violation: float, rng: np.random.Generator, temperature: float
+) -> bool:
+    """Whether to undo a move: it violates more, or by chance where its value falls short of what it was drawn for."""
+    if state.score[VIOLATION] != violation:
+        return bool(state.score[VIOLATION] > violation)
+    shortfall = expected_value - state.score[VALUE]
+    return bool(shortfall > 0.0 and rng.random() >= math.exp(-shortfall / temperature))
+
+
+@kernel
+def draw_by_gains(rng: np.random.Generator, gains: FloatArray, temperature: float) -> int:
+    """An index, with probability proportional to exp(gain / temperature)."""
+    largest, total = gains.max(), 0.0
+    for gain in gains:
+        total += math.exp((gain - largest) / temperature)
+    left = total * rng.random()
+    for k in range(len(gains)):
+        left -= math.exp((gains[k] - largest) / temperature)
+        if left < 0.0:
+            return k
+    return int(np.argmax(gains))
 
 
 @kernel

@@ -17,9 +17,9 @@ def recount(instance: Instance, state: State) -> None:
     state.totals[:] = 0
     for c in range(len(instance.document)):
         k = state.labels[instance.cell_item[c]]
-        state.by_document[instance.document[c], k] += instance.count[c]
-        state.by_word[instance.word[c], k] += instance.count[c]
-        state.totals[k] += instance.count[c]
+        state.by_document[instance.document[c], k] += instance.tokens[c]
+        state.by_word[instance.word[c], k] += instance.tokens[c]
+        state.totals[k] += instance.tokens[c]
     value = 0.0
     for d in range(len(state.by_document)):
         for k in range(instance.n_topics):
@@ -56,10 +56,7 @@ def _count_penalties(instance: Instance, state: State) -> None:
                         state.score[VIOLATION] += 1.0
                 for q in range(instance.pair_start[v], instance.pair_start[v + 1]):
                     w = instance.pair_words[q]
-                    both = state.by_word[w, k] > 0
-                    if both and w < v:
-                        state.score[VALUE] -= instance.pair_weights[q]
-                    elif not both and instance.pair_together[q]:
+                    if (state.by_word[w, k] > 0 and w < v) or (state.by_word[w, k] == 0 and instance.pair_together[q]):
                         state.score[VALUE] -= instance.pair_weights[q]
     for i in range(len(state.labels)):
         for q in range(instance.wish_start[i], instance.wish_start[i + 1]):
@@ -93,7 +90,7 @@ def shift(instance: Instance, state: State, item: int, target: int) -> None:
 
 @kernel
 def _shift_cell(instance: Instance, state: State, cell: int, source: int, target: int) -> None:
-    d, v, n = instance.document[cell], instance.word[cell], instance.count[cell]
+    d, v, n = instance.document[cell], instance.word[cell], instance.tokens[cell]
     in_document, of_word, total = state.by_document[d], state.by_word[v], state.totals
     A, E, T = instance.tables.document, instance.tables.word, instance.tables.topic
     gain = A[in_document[target] + n] - A[in_document[target]] + A[in_document[source] - n] - A[in_document[source]]
@@ -132,14 +129,9 @@ def _count_topic(instance: Instance, state: State, d: int, k: int, change: int) 
 @kernel
 def _count_word(instance: Instance, state: State, v: int, k: int, change: int) -> None:
     """Topic k has gained (1) or lost (-1) word v."""
-    for q in range(instance.conflict_start[v], instance.conflict_start[v + 1]):
-        if state.by_word[instance.conflict_words[q], k] > 0:
-            state.score[VIOLATION] += change
-    for q in range(instance.pair_start[v], instance.pair_start[v + 1]):
-        other = state.by_word[instance.pair_words[q], k] > 0
-        # A soft must-link charges a topic once for both words, a soft cannot-link only where both are.
-        if other != instance.pair_together[q]:
-            state.score[VALUE] -= change * instance.pair_weights[q]
+    cost, violation = _word_penalty(instance, state, v, k)
+    state.score[VALUE] -= change * cost
+    state.score[VIOLATION] += change * violation
 
 
 @kernel
@@ -154,6 +146,60 @@ def cell_gains(
         gain = A[in_document[k] + n] - A[in_document[k]] + E[of_word[k] + n] - E[of_word[k]]
         gains[k] = gain - (T[total[k] + n] - T[total[k]]) - loss
     gains[source] = 0.0
+
+
+@kernel
+def add_penalties(
+    instance: Instance, state: State, cell: int, source: int, gains: FloatArray, violations: FloatArray
+) -> None:
+    """Take off the gains what soft constraints cost more, and count by how much more hard ones are violated."""
+    d, v, n = instance.document[cell], instance.word[cell], instance.tokens[cell]
+    topics, documents, least = state.document_topics[d], state.topic_documents, instance.min_documents
+    leaves_document = 1 if state.by_document[d, source] == n else 0
+    word_cost, word_violation = 0.0, 0.0
+    if state.by_word[v, source] == n:
+        word_cost, word_violation = _word_penalty(instance, state, v, source)
+    excess = max(topics - instance.max_topics, 0)
+    missing = max(least - documents[source] + leaves_document, 0) - max(least - documents[source], 0)
+    for k in range(instance.n_topics):
+        violations[k] = 0.0
+        if k == source:
+            continue
+        arrives = 1 if state.by_document[d, k] == 0 else 0
+        more = max(topics - leaves_document + arrives - instance.max_topics, 0) - excess
+        less = missing + max(least - documents[k] - arrives, 0) - max(least - documents[k], 0)
+        for units, weight in ((more, instance.max_topics_weight), (less, instance.min_documents_weight)):
+            if units != 0 and weight == math.inf:
+                violations[k] += units
+            elif units != 0:
+                gains[k] -= weight * units
+        gains[k] += word_cost
+        violations[k] -= word_violation
+        if state.by_word[v, k] == 0:
+            cost, violation = _word_penalty(instance, state, v, k)
+            gains[k] -= cost
+            violations[k] += violation
+    item = instance.cell_item[cell]
+    for q in range(instance.wish_start[item], instance.wish_start[item + 1]):
+        if instance.wish_topics[q] == source:
+            gains -= instance.wish_costs[q]
+            gains[source] += instance.wish_costs[q]
+        else:
+            gains[instance.wish_topics[q]] += instance.wish_costs[q]
+
+
+@kernel
+def _word_penalty(instance: Instance, state: State, v: int, k: int) -> tuple[float, float]:
+    """What soft and hard links charge for the presence of word v in topic k."""
+    cost, violation = 0.0, 0.0
+    for q in range(instance.conflict_start[v], instance.conflict_start[v + 1]):
+        if state.by_word[instance.conflict_words[q], k] > 0:
+            violation += 1.0
+    for q in range(instance.pair_start[v], instance.pair_start[v + 1]):
+        # A soft must-link charges a topic once for both words, a soft cannot-link only where both are.
+        if (state.by_word[instance.pair_words[q], k] > 0) != instance.pair_together[q]:
+            cost += instance.pair_weights[q]
+    return cost, violation
 
 
 @kernel

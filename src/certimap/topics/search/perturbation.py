@@ -12,6 +12,7 @@ from certimap.topics.search.moves import better, recount
 
 _TOLERATED_LOSS = 2.0  # a new optimum may be worse by up to so many nats, drawn anew every time
 _LARGEST_SHARE = 0.3
+_MOST_SWEEPS = 1000
 _DOCUMENTS, _WORDS, _TWO_TOPICS, _ITEMS = range(4)
 
 
@@ -30,15 +31,13 @@ def new_trail(state: State) -> Trail:
 
 
 @entry
-def iterate(
-    instance: Instance, state: State, trail: Trail, rng: np.random.Generator, rounds: int, max_sweeps: int
-) -> None:
+def iterate(instance: Instance, state: State, trail: Trail, rng: np.random.Generator, rounds: int) -> None:
     """So many rounds of disturbance and ascent; the state is working space."""
     for _ in range(rounds):
         state.labels[:] = trail.current
         _disturb(instance, state.labels, rng)
         recount(instance, state)
-        ascend(instance, state, rng, max_sweeps)
+        ascend(instance, state, rng, _MOST_SWEEPS)
         value, violation = state.score[VALUE], state.score[VIOLATION]
         accepted_loss = _TOLERATED_LOSS * rng.random()
         if better(value + accepted_loss, violation, trail.current_score[VALUE], trail.current_score[VIOLATION]):

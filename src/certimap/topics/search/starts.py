@@ -9,10 +9,13 @@ from certimap.topics.search.arrays import Instance
 
 
 @entry
-def initial_labels(instance: Instance, rng: np.random.Generator) -> IntArray:
+def initial_labels(
+    instance: Instance, rng: np.random.Generator, whole_words: bool, topics_per_document: int
+) -> IntArray:
     """Fixed items, then the words with cannot-links each in one topic, then every document within its topics.
 
-    Where the greedy choice fails the ascent has to repair: it counts violations first.
+    A document gets up to so many topics, in which its cells are random; `whole_words`: all cells of a word are in one
+    topic. Where the greedy choice fails the ascent has to repair: it counts violations first.
     """
     K = instance.n_topics
     labels = instance.fixed.copy()
@@ -21,9 +24,11 @@ def initial_labels(instance: Instance, rng: np.random.Generator) -> IntArray:
     for i in range(len(labels)):
         if labels[i] < 0 and instance.item_start[i + 1] > instance.item_start[i] + 1:
             labels[i] = int(rng.random() * K)
+    if whole_words:
+        _label_words(instance, rng, labels)
     chosen = np.empty(K, dtype=np.int64)
     for d in range(len(instance.document_start) - 1):
-        n_chosen = _topics_for_document(instance, rng, labels, d, chosen)
+        n_chosen = _topics_for_document(instance, rng, labels, d, topics_per_document, chosen)
         for c in range(instance.document_start[d], instance.document_start[d + 1]):
             if labels[instance.cell_item[c]] < 0:
                 labels[instance.cell_item[c]] = chosen[int(rng.random() * n_chosen)]
@@ -31,10 +36,20 @@ def initial_labels(instance: Instance, rng: np.random.Generator) -> IntArray:
 
 
 @kernel
+def _label_words(instance: Instance, rng: np.random.Generator, labels: IntArray) -> None:
+    for v in range(len(instance.word_start) - 1):
+        k = int(rng.random() * instance.n_topics)
+        for q in range(instance.word_start[v], instance.word_start[v + 1]):
+            item = instance.cell_item[instance.word_cells[q]]
+            if labels[item] < 0:
+                labels[item] = k
+
+
+@kernel
 def _topics_for_document(
-    instance: Instance, rng: np.random.Generator, labels: IntArray, d: int, chosen: IntArray
+    instance: Instance, rng: np.random.Generator, labels: IntArray, d: int, most: int, chosen: IntArray
 ) -> int:
-    """Up to `max_topics` topics in random order, those that the document has already among them; their number."""
+    """Random topics up to `most`, those that the document has already first; their number."""
     K = instance.n_topics
     taken = np.zeros(K, dtype=np.bool_)
     n_chosen = 0
@@ -44,9 +59,9 @@ def _topics_for_document(
             taken[k] = True
             chosen[n_chosen] = k
             n_chosen += 1
-    if n_chosen < instance.max_topics:
+    if n_chosen < most:
         for k in rng.permutation(K):
-            if not taken[k] and n_chosen < instance.max_topics:
+            if not taken[k] and n_chosen < most:
                 chosen[n_chosen] = k
                 n_chosen += 1
     return n_chosen
@@ -54,7 +69,7 @@ def _topics_for_document(
 
 @kernel
 def _separate_words(instance: Instance, rng: np.random.Generator, labels: IntArray) -> None:
-    """Every word with cannot-links into one topic that no word it may not meet has; most links first, ties at random."""
+    """Every word with cannot-links into one topic that has no word it may not meet; most links first."""
     n_words, K = len(instance.word_start) - 1, instance.n_topics
     present = np.zeros((n_words, K), dtype=np.bool_)
     for c in range(len(instance.word)):
