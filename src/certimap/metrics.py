@@ -54,9 +54,10 @@ def held_out_log_likelihood(counts: ArrayLike, doc_topic: ArrayLike, topic_word:
 
 
 def fold_in(counts: ArrayLike, topic_word: ArrayLike, doc_topic_prior: float, sweeps: int = 500) -> FloatArray:
-    """Theta of new documents at given topics: argmax of sum_v n_v log sum_k Theta_k beta_kv + (alpha-1) sum_k log Theta_k.
+    """Theta of new documents at given topics, the topics of their tokens summed out.
 
-    For alpha >= 1 this is concave, and expectation-maximisation climbs to the maximum from the uniform mixture.
+    argmax over Theta of sum_v n_v log sum_k Theta_k beta_kv + (alpha-1) sum_k log Theta_k. For alpha >= 1 this is
+    concave, and expectation-maximisation climbs to the maximum from the uniform mixture.
     """
     n, beta = np.asarray(counts, dtype=np.float64), np.asarray(topic_word, dtype=np.float64)
     if not doc_topic_prior >= 1.0:

@@ -12,7 +12,7 @@ from certimap.results import StopReason
 if TYPE_CHECKING:
     import pyscipopt
 
-NAME = "branch and bound (SCIP)"
+NAME = "branch and bound"
 STOPS = {
     "optimal": StopReason.TOLERANCE,
     "gaplimit": StopReason.TOLERANCE,

@@ -13,11 +13,10 @@ from sklearn.metrics import adjusted_rand_score
 from certimap.cli.exits import exit_for, fail, usage_errors
 from certimap.cli.files import relative_to_folder
 from certimap.cli.output import plain_console
-from certimap.cli.tables import known_clusters, prepare, read_links
+from certimap.cli.tables import chosen_columns, known_clusters, prepare, read_links
 from certimap.estimators.errors import NoFeasiblePointError
 from certimap.estimators.gaussian_mixture import GaussianMixtureMAP
-from certimap.io.delimited import DelimitedTable, read_delimited
-from certimap.model.errors import ModelError
+from certimap.io.delimited import read_delimited
 from certimap.report.clustering import ClusteringReport, constraint_summary
 from certimap.report.html import MissingExtraError, clustering_html, require_extra
 from certimap.report.log import status_line
@@ -69,7 +68,7 @@ def cluster_command(
             if report is not None:
                 require_extra()
             table = read_delimited(data)
-            prepared = prepare(table, _columns(table, columns, (label_column, known_labels)), standardize, pca)
+            prepared = prepare(table, chosen_columns(table, columns, (label_column, known_labels)), standardize, pca)
             known = None if known_labels is None else known_clusters(table, known_labels, clusters)
             truth = None if label_column is None else table.column(label_column)
             together, apart = (read_links(path, len(table.rows)) for path in (must_link, cannot_link))
@@ -141,16 +140,6 @@ def print_clustering(console: Console, summary: ClusteringReport) -> None:
         lines += ["", f"constraints {constraint_summary(checks)}"]
     lines += [f"{name}: {value:.4f}" for name, value in summary.agreement.items()]
     console.print("\n".join(lines))
-
-
-def _columns(table: DelimitedTable, columns: str | None, set_aside: tuple[str | None, ...]) -> list[str]:
-    """The columns to cluster by."""
-    if columns is not None:
-        return [name.strip() for name in columns.split(",")]
-    rest = [name for name in table.names if name not in set_aside]
-    if not rest:
-        raise ModelError(f"{table.path}: no column is left to cluster by")
-    return rest
 
 
 def _rand(truth: tuple[str, ...], model: GaussianMixtureMAP) -> float:

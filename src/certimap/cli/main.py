@@ -8,6 +8,7 @@ import typer
 
 from certimap import __version__
 from certimap.cli.cluster import cluster_command
+from certimap.cli.compare import compare_command
 from certimap.cli.demo import demo_command
 from certimap.cli.reproduce import reproduce_command
 from certimap.cli.solve import solve_command
@@ -25,6 +26,7 @@ app.command("solve")(solve_command)
 app.command("cluster")(cluster_command)
 app.command("verify")(verify_command)
 app.command("demo")(demo_command)
+app.command("compare")(compare_command)
 app.command("reproduce")(reproduce_command)
 
 

@@ -52,6 +52,16 @@ def prepare(table: DelimitedTable, columns: list[str], standardize: bool, compon
     return PreparedData(points, names, preparation, f"{', '.join(columns)}: {preparation}")
 
 
+def chosen_columns(table: DelimitedTable, columns: str | None, set_aside: tuple[str | None, ...]) -> list[str]:
+    """The columns to cluster by."""
+    if columns is not None:
+        return [name.strip() for name in columns.split(",")]
+    rest = [name for name in table.names if name not in set_aside]
+    if not rest:
+        raise ModelError(f"{table.path}: no column is left to cluster by")
+    return rest
+
+
 def read_links(path: Path | None, n_points: int) -> list[tuple[int, int] | tuple[int, int, float]]:
     """Pairs of rows, counted from 0, with a weight in the third column for soft links."""
     if path is None:

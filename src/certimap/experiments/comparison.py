@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from certimap.experiments.tasks import Record
 from certimap.metrics import variation_of_information
-from certimap.report.document import Cell
+from certimap.report.document import Cell, Table
 
 LABEL = "labels"
 
@@ -39,6 +39,22 @@ def distances(given: Mapping[str, ArrayLike]) -> dict[tuple[str, str], float]:
     return {(a, b): variation_of_information(given[a], given[b]) for a, b in combinations(given, 2)}
 
 
+def distance_table(
+    id: str,
+    caption: str,
+    given: Mapping[str, ArrayLike],
+    apart: Mapping[tuple[str, str], float],
+    printed: Mapping[tuple[str, str], float | None],
+) -> Table:
+    """The upper triangle of the distances between clusterings."""
+    names = list(given)
+    rows: list[tuple[Cell | str, ...]] = []
+    for a in names:
+        cells = [beside(apart[a, b], printed.get((a, b))) if (a, b) in apart else Cell("") for b in names[1:]]
+        rows.append((a, *cells))
+    return Table(id, caption, ("", *names[1:]), tuple(rows[:-1]))
+
+
 def order(values: Mapping[str, float]) -> str:
     """Names from the largest value to the smallest, equal ones joined by =."""
     ranked = sorted(values, key=lambda name: -values[name])
@@ -60,4 +76,4 @@ def bound_note(record: Record) -> str:
     """What kind of bound a record has."""
     if record.bound is None:
         return "none"
-    return "certified" if record.certified else "claimed by the solver"
+    return "certified" if record.certified else "claimed"

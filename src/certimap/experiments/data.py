@@ -19,11 +19,11 @@ BRCA_FEATURES = ("worst area", "worst smoothness", "mean texture")
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Points with the labels that no method sees."""
+    """Points, and labels that no method sees, or None."""
 
     name: str
     points: FloatArray
-    labels: NDArray[np.int64]
+    labels: NDArray[np.int64] | None
     n_clusters: int
     feature_names: tuple[str, ...]
     preparation: str
@@ -35,6 +35,8 @@ class DataSet:
 
     def must_links(self, n: int, seed: int) -> tuple[tuple[int, int], ...]:
         """The first `n` of a fixed sequence of pairs with equal labels: fewer links are always among more."""
+        if self.labels is None:
+            raise ValueError(f"must-links are drawn among points of equal labels, {self.name} has none.")
         rng = np.random.default_rng(seed)
         pairs: list[tuple[int, int]] = []
         while len(pairs) < n:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import NDArray
 
 from certimap.baselines.scip import NAME as BRANCH_AND_BOUND
 from certimap.baselines.variational_mixture import NAME as VARIATIONAL
@@ -15,6 +16,7 @@ from certimap.experiments.comparison import (
     beside,
     bound_note,
     clusterings,
+    distance_table,
     distances,
     figure,
     order,
@@ -30,7 +32,7 @@ MODE, BEST = "Gibbs, mode of bins", "Gibbs, best sample"
 PAPER_NAME = {VARIATIONAL: printed.VARIATIONAL, MODE: printed.SAMPLER, BRANCH_AND_BOUND: printed.BRANCH_AND_BOUND}
 PAPER_NAME |= {OURS: printed.GBD, LABEL: "Label"}
 Records = Mapping[str, Sequence[Record]]  # by data set
-Labels = Mapping[str, ArrayLike]
+Labels = Mapping[str, NDArray[np.int64] | None]
 
 
 def voi_section(records: Records, labels: Labels) -> Section:
@@ -39,18 +41,11 @@ def voi_section(records: Records, labels: Labels) -> Section:
     for data, found in records.items():
         given = clusterings(found, labels[data])
         apart = distances(given)
-        shown = []
-        for a in given:
-            cells: list[Cell | str] = [a]
-            for b in list(given)[1:]:
-                paper = _printed_distance(data, a, b)
-                cells.append(beside(apart[a, b], paper) if (a, b) in apart else ("0" if a == b else ""))
-            shown.append(tuple(cells))
-        tables.append(
-            Table(f"voi-{data}", f"{data}: VoI in nats, the paper's in brackets", ("", *list(given)[1:]), tuple(shown))
-        )
-        rows += [(data, a, b, value, _printed_distance(data, a, b)) for (a, b), value in apart.items()]
-        agreement = {name: matched_agreement(labels[data], z) for name, z in given.items() if name != LABEL}
+        printed_voi = {pair: _printed_distance(data, *pair) for pair in apart}
+        caption = f"{data}: VoI in nats, the paper's in brackets"
+        tables.append(distance_table(f"voi-{data}", caption, given, apart, printed_voi))
+        rows += [(data, *pair, value, printed_voi[pair]) for pair, value in apart.items()]
+        agreement = {name: matched_agreement(given[LABEL], z) for name, z in given.items() if name != LABEL}
         shares = ", ".join(f"{name} {100.0 * share:.1f} %" for name, share in agreement.items())
         remarks.append(f"{data}, points that agree with the labels after matching clusters: {shares}.")
         shared += [(data, name, share) for name, share in agreement.items()]
@@ -190,7 +185,7 @@ def _guarantee(record: Record) -> str:
     gap = f"gap {figure(record.gap)} nat"
     if record.certified:
         return f"{record.status.lower()}, {gap}, certified"
-    return f"{gap}, claimed by the solver"
+    return f"{gap}, claimed"
 
 
 def _printed_distance(data: str, a: str, b: str) -> float | None:

@@ -41,7 +41,7 @@ class Effort:
 
 def certimap_task(data: DataSet, effort: Effort, links: int = 0) -> Task:
     """Search and proof under the first `links` must-links."""
-    pairs = data.must_links(links, effort.seed)
+    pairs = data.must_links(links, effort.seed) if links else ()
 
     def compute(callback: Callback) -> Any:
         started = time.perf_counter()
@@ -62,7 +62,7 @@ def certimap_task(data: DataSet, effort: Effort, links: int = 0) -> Task:
 
 def branch_and_bound_task(data: DataSet, effort: Effort, links: int = 0) -> Task:
     """SCIP under the first `links` must-links."""
-    pairs = data.must_links(links, effort.seed)
+    pairs = data.must_links(links, effort.seed) if links else ()
 
     def compute(callback: Callback) -> Any:
         return record_of_run(scip_mixture(data.problem(pairs), time_limit=effort.seconds))

@@ -85,13 +85,13 @@ def reproduce(settings: Settings, names: Sequence[str], console: Console) -> Pat
         except CorpusUnavailableError as error:
             skipped[name] = f"Left out: {error}"
             console.print(f"left out    {name}: {error}")
-    results = run_tasks((task for tasks in needed.values() for task in tasks.values()), store, console)
+    results = run_tasks((task for tasks in needed.values() for task in tasks.values()), console, store)
     sections = []
     for name in names:
         if name in skipped:
             sections.append(Section(name, name, paragraphs=(skipped[name],)))
             continue
-        own = {key: results[store.path(task.name, task.parameters).name] for key, task in needed[name].items()}
+        own = {key: results[task.key] for key, task in needed[name].items()}
         sections.append(PARTS[name].section(settings, own))
     for section in sections:
         for file in section.files:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -11,10 +13,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from threadpoolctl import threadpool_limits
 
+from certimap._version import __version__
 from certimap.baselines.run import MethodRun
 from certimap.experiments.store import Store
 from certimap.report.text import number, percent
 from certimap.results import Callback, IterationRecord, Result, StopReason
+
+FORMAT = 1  # of the results of tasks
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,13 @@ class Task:
     parameters: Mapping[str, Any]
     label: str
     compute: Callable[[Callback], Any]
+
+    @property
+    def key(self) -> str:
+        """The name and a hash of everything that the result depends on; every version of certimap has its own."""
+        meaning = {"name": self.name, "parameters": self.parameters, "version": __version__, "format": FORMAT}
+        text = json.dumps(meaning, sort_keys=True, separators=(",", ":"))
+        return f"{self.name}-{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
 @dataclass(frozen=True)
@@ -107,19 +119,21 @@ def record_of_result(method: str, result: Result, seconds: float, labels: list[i
     return asdict(record)
 
 
-def run_tasks(tasks: Iterable[Task], store: Store, console: Console) -> dict[str, Any]:
-    """Results by file name; what the store holds is not computed again.
+def run_tasks(tasks: Iterable[Task], console: Console, store: Store | None = None) -> dict[str, Any]:
+    """Results by key, each task once; what the store holds is not computed again.
 
     Libraries run on one thread, so that seconds can be compared.
     """
-    distinct = {store.path(task.name, task.parameters).name: task for task in tasks}
+    distinct = {task.key: task for task in tasks}
     results: dict[str, Any] = {}
     with threadpool_limits(1), _progress(console, len(distinct)) as (show, advance):
         for key, task in distinct.items():
-            if (kept := store.get(task.name, task.parameters)) is None:
+            kept = None if store is None else store.get(key)
+            if kept is None:
                 show(task.label)
                 kept = task.compute(_noting(task.label, show))
-                store.put(task.name, task.parameters, kept)
+                if store is not None:
+                    store.put(key, task.parameters, kept)
             results[key] = kept
             advance()
     return results

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import io
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -51,11 +52,11 @@ class DataFile:
     rows: tuple[tuple[str | float | int | None, ...], ...]
 
     def text(self) -> str:
-        """As comma-separated values; an empty cell where there is no number."""
+        """As comma-separated values; an empty cell where there is no finite number."""
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
         writer.writerow(self.columns)
-        writer.writerows(["" if cell is None else cell for cell in row] for row in self.rows)
+        writer.writerows([_entry(cell) for cell in row] for row in self.rows)
         return buffer.getvalue()
 
 
@@ -92,6 +93,10 @@ def document_html(document: Document) -> str:
     template.filters["embedded"] = embedded
     template.filters["prose"] = _prose
     return template.from_string(DOCUMENT).render(document=document)
+
+
+def _entry(cell: str | float | int | None) -> str | float | int:
+    return "" if cell is None or (isinstance(cell, float) and not math.isfinite(cell)) else cell
 
 
 def _prose(sentences: str) -> str:

@@ -123,7 +123,7 @@ DOCUMENT = (
 """
     + STYLE
     + """\
-body { max-width: 68rem; }
+body { max-width: 74rem; }
 tbody th { white-space: nowrap; }
 caption { text-align: left; font-size: .9rem; color: #444; padding-bottom: .3rem; }
 table { margin: 1rem 0; }

@@ -37,7 +37,7 @@ class Convergence:
 
 def weight_traces(traces: Mapping[str, Trace]) -> bytes:
     """Mixture weights over the sweeps, a panel for each data set."""
-    figure = figure_of(3.6 * len(traces), 3.0)
+    figure = figure_of(_width(len(traces)), 3.0)
     panels = figure.subplots(1, len(traces), squeeze=False, sharey=True)[0]
     for panel, (name, trace) in zip(panels, traces.items(), strict=True):
         _lines(panel, trace.weights, trace.burn_in)
@@ -55,7 +55,7 @@ def mean_traces(trace: Trace) -> bytes:
     names = trace.feature_names
     columns = min(len(names), 3)
     rows = -(-len(names) // columns)
-    figure = figure_of(3.6 * columns, 0.5 + 2.4 * rows)
+    figure = figure_of(_width(columns), 0.5 + 2.4 * rows)
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True).ravel()
     for d, (panel, name) in enumerate(zip(panels, names, strict=False)):
         _lines(panel, trace.means[:, :, d], trace.burn_in)
@@ -70,7 +70,7 @@ def mean_traces(trace: Trace) -> bytes:
 
 def gap_plot(searches: Mapping[str, Convergence]) -> bytes:
     """Distance from the best value to the bound over time, on a logarithmic axis, a panel for each search."""
-    figure = figure_of(3.6 * len(searches), 3.4)
+    figure = figure_of(_width(len(searches)), 3.4)
     panels = figure.subplots(1, len(searches), squeeze=False)[0]
     for panel, (name, search) in zip(panels, searches.items(), strict=True):
         finite = [(s, max(bound - value, 1e-12)) for s, bound, value in search.history if math.isfinite(bound - value)]
@@ -80,7 +80,7 @@ def gap_plot(searches: Mapping[str, Convergence]) -> bytes:
             style = LINE_STYLES[number % len(LINE_STYLES)]
             panel.axhline(gap, color=COLOURS[number], linestyle=style, label=f"{other}, at its end")
         panel.axhline(search.tolerance, color="#000000", linestyle=":", label="tolerance")
-        panel.set_xlim(left=0.0)
+        panel.set_xlim(0.0, 1.05 * max(s for s, _, _ in search.history) if search.history else 1.0)
         panel.set_yscale("log")
         panel.set_title(name)
         panel.set_xlabel("seconds")
@@ -88,6 +88,11 @@ def gap_plot(searches: Mapping[str, Convergence]) -> bytes:
     largest = max(panels, key=lambda panel: len(panel.get_legend_handles_labels()[0]))
     figure.legend(*largest.get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
     return png_of(figure)
+
+
+def _width(panels: int) -> float:
+    """In inches, with room for the legend above a single panel."""
+    return max(7.0, 3.6 * panels)
 
 
 def _lines(panel: Axes, samples: NDArray[np.float64], burn_in: int) -> None:

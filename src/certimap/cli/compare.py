@@ -1,0 +1,79 @@
+"""`certimap compare`: every method on a user's table of numbers, on one objective."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.table import Table as ScreenTable
+
+from certimap.baselines.scip import is_available
+from certimap.cli.exits import Exit, fail, usage_errors
+from certimap.cli.output import plain_console
+from certimap.cli.tables import chosen_columns, prepare
+from certimap.experiments.compare import Comparison, compare
+from certimap.experiments.data import DataSet
+from certimap.experiments.mixture_tasks import Effort
+from certimap.io.delimited import read_delimited
+from certimap.report.document import document_html
+from certimap.report.html import MissingExtraError, require_extra
+from certimap.report.text import plural
+
+
+def compare_command(
+    data: Annotated[Path, typer.Argument(help="Table of points, one row each.", exists=True, dir_okay=False)],
+    clusters: Annotated[int, typer.Option("--clusters", "-k", help="Largest number of clusters.", min=1)],
+    columns: Annotated[str | None, typer.Option(help="Columns to cluster by, as a,b,c; default: all.")] = None,
+    label_column: Annotated[str | None, typer.Option(help="True classes: left out, and compared at the end.")] = None,
+    standardize: Annotated[bool, typer.Option("--standardize", help="Scale columns to variance 1.")] = False,
+    pca: Annotated[int | None, typer.Option(help="Reduce to this many principal components.")] = None,
+    seconds: Annotated[
+        float, typer.Option(help="Limit of certimap's proof and of branch and bound, each.", min=0.1)
+    ] = 60.0,
+    tol: Annotated[float, typer.Option(help="Relative gap that counts as optimal.", min=0.0)] = 1e-3,
+    starts: Annotated[int, typer.Option(help="Starts of certimap's local search.", min=1)] = 400,
+    seed: Annotated[int, typer.Option(help="Seed of everything that is random.", min=0)] = 0,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write the table here (CSV).")] = None,
+) -> None:
+    """Compare certimap, variational Bayes, Gibbs sampling and branch and bound."""
+    for target in (report, output):
+        if target is not None and not target.resolve().parent.is_dir():
+            fail(f"{target}: the folder {target.resolve().parent} does not exist")
+    console = plain_console()
+    try:
+        with usage_errors():
+            if report is not None:
+                require_extra()
+            table = read_delimited(data)
+            prepared = prepare(table, chosen_columns(table, columns, (label_column,)), standardize, pca)
+            classes = None if label_column is None else np.unique(table.column(label_column), return_inverse=True)[1]
+        console.print(f"data        {data}: {plural(len(table.rows), 'row')}; {prepared.description}")
+        if not is_available():
+            console.print("without branch and bound: pyscipopt is not installed (pip install 'certimap[scip]')")
+        points = DataSet(data.name, prepared.points, classes, clusters, prepared.names, prepared.preparation)
+        compared = compare(points, Effort(seconds, starts, tol, seed), console)
+    except (MissingExtraError, ValueError) as error:
+        fail(error)
+    except KeyboardInterrupt:
+        fail("interrupted before all methods were done", Exit.INTERRUPTED)
+    console.print(_screen_table(compared))
+    with usage_errors():
+        if output is not None:
+            output.write_text(compared.file().text(), encoding="utf-8")
+            console.print(f"table       {output}")
+        if report is not None:
+            report.write_text(document_html(compared.document()), encoding="utf-8")
+            console.print(f"report      {report}")
+
+
+def _screen_table(compared: Comparison) -> ScreenTable:
+    table = compared.table()
+    screen = ScreenTable(title=table.caption, title_justify="left", box=None, pad_edge=False)
+    for number, column in enumerate(table.columns):
+        screen.add_column(column, justify="right" if number else "left", no_wrap=True)
+    for row in table.rows:
+        screen.add_row(*(cell if isinstance(cell, str) else cell.text for cell in row))
+    return screen

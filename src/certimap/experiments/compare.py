@@ -1,0 +1,115 @@
+"""`compare`: every method on one data set, measured on one objective."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from rich.console import Console
+
+from certimap._version import __version__
+from certimap.baselines.scip import is_available
+from certimap.experiments import prose
+from certimap.experiments.comparison import bound_note, clusterings, distance_table, distances, figure
+from certimap.experiments.data import DataSet
+from certimap.experiments.figures import convergence_section, trace_section
+from certimap.experiments.mixture_tasks import (
+    OURS,
+    Effort,
+    branch_and_bound_task,
+    certimap_task,
+    gibbs_task,
+    records_of,
+    variational_task,
+)
+from certimap.experiments.tasks import Record, run_tasks
+from certimap.metrics import matched_agreement, variation_of_information
+from certimap.report.document import Cell, DataFile, Document, Section, Table, best_of
+from certimap.report.html import PACKAGES
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What every method found on a data set."""
+
+    data: DataSet
+    effort: Effort
+    records: Sequence[Record]
+    chain: Any  # the result of the Gibbs sampler's task, with its traces
+
+    def table(self) -> Table:
+        """One row for each method."""
+        heads = ["", "as returned", "after refit", "upper bound", "gap", "bound is", "seconds"]
+        if self.data.labels is not None:
+            heads += ["VoI to labels", "agreement"]
+        shown = []
+        for record, strong in zip(self.records, best_of([r.refitted for r in self.records]), strict=True):
+            cells: list[Cell | str] = [record.method, figure(record.returned)]
+            cells.append(Cell(figure(record.refitted), strong=strong))
+            cells += [figure(record.bound), figure(record.gap), bound_note(record), figure(record.seconds, 2)]
+            if self.data.labels is not None:
+                cells += [figure(value) for value in self._against_labels(record)]
+            shown.append(tuple(cells))
+        return Table("comparison", "log MAP of every method, in nats", tuple(heads), tuple(shown))
+
+    def file(self) -> DataFile:
+        """The numbers of the table."""
+        columns = ("method", "returned", "refitted", "bound", "bound_is", "seconds", "voi_to_labels", "agreement")
+        rows = tuple(
+            (r.method, r.returned, r.refitted, r.bound, bound_note(r), r.seconds, *self._against_labels(r))
+            for r in self.records
+        )
+        return DataFile("comparison.csv", columns, rows)
+
+    def _against_labels(self, record: Record) -> tuple[float | None, float | None]:
+        """Variation of information and agreement with the labels."""
+        if self.data.labels is None or record.labels is None:
+            return None, None
+        return (
+            variation_of_information(self.data.labels, record.labels),
+            matched_agreement(self.data.labels, record.labels),
+        )
+
+    def document(self) -> Document:
+        """The report."""
+        given = clusterings(self.records, self.data.labels)
+        apart = distances(given)
+        name = self.data.name
+        sections = (
+            Section("methods", "Methods", (prose.ONE_OBJECTIVE,), (self.table(),)),
+            Section(
+                "distances",
+                "Distances between the clusterings",
+                ("Variation of information in nats, 0 for equal clusterings.",),
+                (distance_table("distances-table", "VoI", given, apart, {}),),
+            ),
+            convergence_section({name: self.records}, self.effort.tol),
+            trace_section({name: self.chain}, {name: self.data}),
+        )
+        packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+        n, d = self.data.points.shape
+        facts = (
+            ("data", f"{n} points, {d} features ({', '.join(self.data.feature_names)}), {self.data.preparation}"),
+            ("clusters", f"at most {self.data.n_clusters}"),
+            ("limit", f"{self.effort.seconds:g} s each for certimap and for branch and bound"),
+            ("seed", str(self.effort.seed)),
+            ("certimap", __version__),
+            ("Python", platform.python_version()),
+            ("packages", packages),
+        )
+        without_files = tuple(Section(s.id, s.title, s.paragraphs, s.parts, remarks=s.remarks) for s in sections)
+        return Document(f"Methods compared on {name}", (), facts, without_files)
+
+
+def compare(data: DataSet, effort: Effort, console: Console) -> Comparison:
+    """Run variational Bayes, the Gibbs sampler, branch and bound if it is installed, and certimap."""
+    tasks = {"variational": variational_task(data, effort), "gibbs": gibbs_task(data, effort)}
+    if is_available():
+        tasks["scip"] = branch_and_bound_task(data, effort)
+    tasks[OURS] = certimap_task(data, effort)
+    results = run_tasks(tasks.values(), console)
+    records = [record for task in tasks.values() for record in records_of(results[task.key])]
+    return Comparison(data, effort, records, results[tasks["gibbs"].key])
