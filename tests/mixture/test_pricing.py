@@ -50,17 +50,17 @@ class Case:
         )
         self.best = self.values.max()
 
-    def check(self, slacks=(0.2, 1.0)):
-        certified = certify(self.problem, self.prices, self.best + 1e-6)
+    def check(self, slacks=(0.2, 1.0), budget=None):
+        certified = certify(self.problem, self.prices, self.best + 1e-6, budget=budget)
         assert certified.status is PricingStatus.CERTIFIED
         assert self.best - 1e-9 <= certified.bound <= self.best + 1e-6 + 1e-9
-        violated = certify(self.problem, self.prices, self.best - 1e-3)
+        violated = certify(self.problem, self.prices, self.best - 1e-3, budget=budget)
         assert violated.status is PricingStatus.VIOLATED
         assert violated.bound >= self.best - 1e-9
         assert violated.columns[0].reduced > self.best - 1e-3
         self.check_values(violated.columns)
         for slack in slacks:
-            listed = enumerate_columns(self.problem, self.prices, self.best + 1e-6, slack)
+            listed = enumerate_columns(self.problem, self.prices, self.best + 1e-6, slack, budget=budget)
             assert listed.status is PricingStatus.CERTIFIED
             expected = {tuple(np.flatnonzero(s)) for s in self.sets[self.values >= self.best + 1e-6 - slack]}
             assert {tuple(c.members) for c in listed.columns} == expected

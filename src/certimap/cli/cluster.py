@@ -17,6 +17,7 @@ from certimap.cli.tables import chosen_columns, known_clusters, prepare, read_li
 from certimap.estimators.errors import NoFeasiblePointError
 from certimap.estimators.gaussian_mixture import GaussianMixtureMAP
 from certimap.io.delimited import read_delimited
+from certimap.mixture.kernel.gpu import DeviceChoice
 from certimap.report.clustering import ClusteringReport, constraint_summary
 from certimap.report.html import MissingExtraError, clustering_html, require_extra
 from certimap.report.log import status_line
@@ -53,6 +54,7 @@ def cluster_command(
     starts: Annotated[int, typer.Option(help="Starts of the local search.", min=1)] = 100,
     seed: Annotated[int, typer.Option(help="Seed of the local search.", min=0)] = 0,
     jobs: Annotated[int, typer.Option(help="Threads; the answer does not depend on it.", min=1)] = 1,
+    device: Annotated[DeviceChoice, typer.Option(help="Where long proofs run; auto: a GPU if there is one.")] = "auto",
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
     certificate: Annotated[Path | None, typer.Option(help="Write the proof here (JSON).")] = None,
     output: Annotated[Path | None, typer.Option(help="Write the cluster of every row here (CSV).")] = None,
@@ -84,6 +86,7 @@ def cluster_command(
             n_init=starts,
             random_state=seed,
             n_jobs=jobs,
+            device=device,
             verbose=0 if quiet else 1,
         ).fit(
             prepared.points,

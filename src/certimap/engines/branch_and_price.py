@@ -283,8 +283,14 @@ class BranchAndPrice:
         clusters, incumbent = self.problem.n_clusters, ledger.log_map - self.problem.offset
         room = self._total(proof.multipliers, proof.price) - incumbent
         threshold = proof.price - room
+        before = ledger.nodes
+
+        def progress(_price: float, nodes: int) -> bool:
+            ledger.nodes = before + nodes
+            return ledger.urgent_reason() is not None
+
         listed = self.block.enumerate_columns(
-            proof.multipliers, rules, proof.price, threshold, LISTED_COLUMNS, self._effort()
+            proof.multipliers, rules, proof.price, threshold, LISTED_COLUMNS, self._effort(progress)
         )
         if listed is None:
             return

@@ -18,6 +18,7 @@ from certimap.estimators.density import compact, expanded, weighted_log_densitie
 from certimap.estimators.errors import NoFeasiblePointError, named_caller
 from certimap.mixture.clusters import IntArray
 from certimap.mixture.constraints import ClusterConstraints, Link
+from certimap.mixture.kernel.gpu import DeviceChoice
 from certimap.mixture.prior import CovarianceType, FloatArray, NormalWishartPrior
 from certimap.mixture.problem import MixtureProblem
 from certimap.mixture.solve import MixtureAlgorithm, solve_mixture
@@ -69,6 +70,9 @@ class GaussianMixtureMAP(ClusterMixin, BaseEstimator):
         Threads; None is 1, -1 all cores. The answer does not depend on it.
     algorithm : {"auto", "local-search"}, default="auto"
         "local-search" leaves the proof out.
+    device : {"auto", "cpu", "gpu"}, default="auto"
+        Where long proofs run: "auto" takes a GPU if CuPy finds one (extra "gpu"). It does a hundred million nodes a
+        second, so that `max_nodes` may well be raised there.
     verbose : int, default=0
         1 prints the log table.
 
@@ -130,6 +134,7 @@ class GaussianMixtureMAP(ClusterMixin, BaseEstimator):
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         algorithm: MixtureAlgorithm = "auto",
+        device: DeviceChoice = "auto",
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
@@ -146,6 +151,7 @@ class GaussianMixtureMAP(ClusterMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.algorithm = algorithm
+        self.device = device
         self.verbose = verbose
 
     def fit(
@@ -272,6 +278,7 @@ class GaussianMixtureMAP(ClusterMixin, BaseEstimator):
                 seed=seed,
                 n_jobs=self.n_jobs,
                 algorithm=self.algorithm,
+                device=self.device,
                 callback=log,
             )
             log.finish(result)

@@ -8,8 +8,7 @@ becomes exact where branching has tied or parted every linked pair.
 from __future__ import annotations
 
 import math
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,7 +50,6 @@ from certimap.oracles.partition import (
 
 RANDOM_CLIMBS = 24
 KEPT_COLUMNS = 30
-SLICE_NODES = 2_000_000
 ENUMERATION_NODES = 200_000_000
 SHIFT = 1  # coordinate of the size multiplier in the kernel's boxes
 _EPS = float(np.finfo(np.float64).eps)
@@ -119,29 +117,14 @@ class GaussianBlock(PartitionBlock):
     def certified_bound(
         self, multipliers: Floats, rules: ColumnRules, target: float, tolerance: float, effort: Effort
     ) -> Pricing:
-        # In slices, so that a long proof shows its progress; what a slice closed lies below the target.
         form = self._form_of(rules)
         prices, error = self._prices(multipliers, rules)
-        started, nodes, bound = time.perf_counter(), 0, math.inf
-        boxes, record, closed = None, None, -math.inf
-        while True:
-            left = None if effort.nodes is None else effort.nodes - nodes
-            seconds = None if effort.seconds is None else max(0.0, effort.seconds - (time.perf_counter() - started))
-            slice_nodes = SLICE_NODES if left is None else min(left, SLICE_NODES)
-            budget = Budget(slice_nodes, seconds, self.n_threads)
-            verdict = certify(form.problem, prices, target - error, budget=budget, boxes=boxes)
-            record = verdict.record if record is None else record
-            nodes += verdict.nodes
-            bound = min(bound, max(closed, verdict.bound + error if verdict.bound < 0.5 * UNBOUNDED else math.inf))
-            if verdict.status is not PricingStatus.NODE_LIMIT or (left is not None and left <= verdict.nodes):
-                break
-            if effort.progress is not None and effort.progress(bound, nodes):
-                break
-            boxes, closed = verdict.open, target
+        verdict = certify(form.problem, prices, target - error, budget=self._budget(effort))
+        bound = verdict.bound + error if verdict.bound < 0.5 * UNBOUNDED else math.inf
         if verdict.status is PricingStatus.CERTIFIED:
             bound = target  # the claim, and what a check has to confirm: a little room is worth more than a lower bound
-        proof: dict[str, Any] = {"rotation": form.rotation, **_recorded(record)}
-        return Pricing(bound, self._masks(verdict.columns, rules), nodes, proof)
+        proof: dict[str, Any] = {"rotation": form.rotation, **_recorded(verdict.record)}
+        return Pricing(bound, self._masks(verdict.columns, rules), verdict.nodes, proof)
 
     def enumerate_columns(
         self, multipliers: Floats, rules: ColumnRules, price: float, threshold: float, limit: int, effort: Effort
@@ -150,7 +133,7 @@ class GaussianBlock(PartitionBlock):
         prices, error = self._prices(multipliers, rules)
         slack = (price - threshold) * (1.0 + 8.0 * _EPS) + 2.0 * error
         nodes = ENUMERATION_NODES if effort.nodes is None else min(effort.nodes, ENUMERATION_NODES)
-        budget = Budget(nodes, effort.seconds, self.n_threads, max_columns=limit + 1)
+        budget = self._budget(replace(effort, nodes=nodes), limit + 1)
         if slack <= 0.0:
             return np.zeros((0, len(multipliers)), dtype=bool)
         verdict = enumerate_columns(
@@ -160,6 +143,16 @@ class GaussianBlock(PartitionBlock):
         return listed if verdict.status is PricingStatus.CERTIFIED and len(listed) <= limit else None
 
     # ------------------------------------------------------------------------------------------------------- internal
+    def _budget(self, effort: Effort, max_columns: int = Budget.max_columns) -> Budget:
+        return Budget(
+            effort.nodes,
+            effort.seconds,
+            self.n_threads,
+            max_columns=max_columns,
+            device=self.device,
+            progress=effort.progress,
+        )
+
     def _masks(self, columns: tuple[Column, ...], rules: ColumnRules) -> Masks:
         masks = np.zeros((len(columns), rules.n_groups), dtype=bool)
         for mask, column in zip(masks, columns, strict=True):

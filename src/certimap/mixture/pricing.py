@@ -6,21 +6,29 @@ any stop, a Ctrl-C included. The mathematics stands in the headers: `kernel/clas
 `kernel/contract.hpp` (shrinking a box), `kernel/bound.hpp` (the bound), `kernel/sizes.hpp` (limits on the size).
 """
 
-import ctypes
-import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certimap.mixture.clusters import IntArray
-from certimap.mixture.kernel.batch import open_list
+from certimap.mixture.kernel.batch import Batch, Device
 from certimap.mixture.kernel.boxes import BoxList, root_boxes, size_ranges
-from certimap.mixture.kernel.library import Limits, OpenList, PricingInput, SplitRecord, Summary, library
+from certimap.mixture.kernel.call import (
+    CERTIFIED,
+    COLUMN_LIMIT,
+    NODE_LIMIT,
+    TIME_LIMIT,
+    VIOLATED,
+    KernelProblem,
+    Outcome,
+    ReplayRecord,
+)
 from certimap.mixture.kernel.whitening import WhitenedProblem, cluster_axes, whiten
-from certimap.mixture.prior import FloatArray
 
 __all__ = [
     "BoxList",
@@ -38,7 +46,8 @@ __all__ = [
     "whiten",
 ]
 
-_MAX_ROUNDS = 3  # of contraction and bounding per node
+SLICE_NODES = 2_000_000  # between two reports of progress
+FIRST_NODES = 200_000  # on the processor before a device is asked: fewer are done there sooner
 
 
 class PricingStatus(Enum):
@@ -62,6 +71,8 @@ class Budget:
         n_threads: threads; the result does not depend on it.
         record_boxes: number of boxes into which the top of the tree is split and recorded for a replay.
         max_columns: of an enumeration.
+        device: finds the device for what the first nodes leave open; None: the processor goes on.
+        progress: told the bound and the nodes so far; True asks to stop.
     """
 
     max_nodes: int | None = None
@@ -69,6 +80,8 @@ class Budget:
     n_threads: int = 1
     record_boxes: int = 256
     max_columns: int = 100_000
+    device: Callable[[], Device | None] | None = None
+    progress: Callable[[float, int], bool] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,31 +94,17 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class ReplayRecord:
-    """The recorded top of the pricing tree; entry k < len(roots) is root k.
-
-    Arrays over entries: parent (-1 for roots), side (0 lower or inside, 1 upper or outside), coordinate of the split
-    (-1 an item, -2 not split), item, cut, and the number of nodes searched below.
-    """
-
-    roots: BoxList
-    parent: IntArray
-    side: IntArray
-    coordinate: IntArray
-    item: IntArray
-    cut: FloatArray
-    nodes: IntArray
-
-
-@dataclass(frozen=True, eq=False)
 class PricingVerdict:
-    """Outcome of a pricing run; `bound` is valid for every admissible set whatever the status."""
+    """Outcome of a pricing run; `bound` is valid for every admissible set whatever the status.
+
+    `open` holds the boxes that were not searched to the end, None if they stayed on a device.
+    """
 
     status: PricingStatus
     bound: float
     columns: tuple[Column, ...]
     nodes: int
-    open: BoxList
+    open: BoxList | None
     record: ReplayRecord
 
 
@@ -173,12 +172,10 @@ def _search(
     offset = 0.5 * problem.v * problem.log_det
     whitened = lam + 0.5 * problem.log_det * problem.weight
     margin = problem.rounding + 4e-16 * (abs(offset) + float(np.abs(whitened).sum()) + abs(target))
-    run = _Run(
-        problem, whitened, target - slack + offset - margin, slack + 2.0 * margin if slack else 0.0, boxes, budget
-    )
-    summary = run.execute()
-    bound = summary.bound - offset + margin
-    members = run.columns(summary)
+    posed = KernelProblem(problem, whitened, target - slack + offset - margin, slack + 2.0 * margin if slack else 0.0)
+    outcome = _in_slices(posed, boxes, budget, margin - offset)
+    bound = outcome.bound - offset + margin
+    members = _members(outcome.found)
     if with_empty:
         bound = max(bound, problem.empty_value())
         members.append(np.zeros(0, dtype=np.int64))
@@ -189,123 +186,106 @@ def _search(
         if len(chosen) or reduced > target - slack:
             columns.append(Column(chosen, value, reduced))
     columns.sort(key=lambda column: (-column.reduced, column.members.tolist()))
-    status = PricingStatus(summary.status)
+    status = PricingStatus(outcome.status)
     if not slack and columns and status is PricingStatus.CERTIFIED:
         status = PricingStatus.VIOLATED  # by the empty set
-    return PricingVerdict(status, bound, tuple(columns), summary.nodes, run.open(summary), run.record(summary))
+    return PricingVerdict(status, bound, tuple(columns), outcome.nodes, outcome.open, outcome.record)
 
 
-class _Run:
-    """One call of the kernel and the arrays that it reads and fills."""
+def _in_slices(posed: KernelProblem, boxes: BoxList, budget: Budget, shift: float) -> Outcome:
+    """Search on until all is done or a limit strikes: the first nodes on the processor, the others on the device.
 
-    def __init__(
-        self,
-        problem: WhitenedProblem,
-        prices: FloatArray,
-        threshold: float,
-        slack: float,
-        boxes: BoxList,
-        budget: Budget,
-    ) -> None:
-        self._boxes = boxes
-        self._items = len(prices)
-        self._words = (self._items + 63) // 64
-        self._kernel = library()
-        self._handle = ctypes.c_void_p()
-        self._stop = ctypes.c_int(0)
-        rows, columns = np.tril_indices(problem.dimension)
-        ends = np.array([*problem.conflicts, *((j, i) for i, j in problem.conflicts)], dtype=np.int32).reshape(-1, 2)
-        ends = np.unique(ends, axis=0)
-        start = np.concatenate([[0], np.cumsum(np.bincount(ends[:, 0], minlength=self._items))])
-        self._arrays = {
-            "y": np.ascontiguousarray(problem.mean.T),
-            "price": np.ascontiguousarray(prices),
-            "weight": np.ascontiguousarray(problem.weight),
-            "factor": np.ascontiguousarray(problem.factor[:, rows, columns].T),
-            "prior_mean": np.ascontiguousarray(problem.prior_mean),
-        }
-        if len(ends):
-            self._arrays["conflict_start"] = start.astype(np.int32)
-            self._arrays["conflict_items"] = np.ascontiguousarray(ends[:, 1])
-        self._input = PricingInput(
-            dimension=problem.dimension,
-            items=self._items,
-            groups=int(not problem.plain),
-            integral=int(problem.integral),
-            flips=int(problem.plain and problem.v >= problem.b0),
-            max_rounds=_MAX_ROUNDS,
-            a0=problem.a0,
-            b0=problem.b0,
-            v=problem.v,
-            Nt=problem.Nt,
-            target=threshold,
-            slack=slack,
-            size_min=problem.min_size if problem.min_size > 0.0 else -1e300,
-            size_max=min(problem.max_size, 1e300),
-            **{name: array.ctypes.data for name, array in self._arrays.items()},
-        )
-        self._limits = Limits(
-            max_nodes=-1 if budget.max_nodes is None else budget.max_nodes,
-            seconds=-1.0 if budget.time_limit is None else budget.time_limit,
-            interrupt=ctypes.addressof(self._stop),
-            threads=budget.n_threads,
-            opening=budget.record_boxes,
-            enumerate=int(slack > 0.0),
-            max_found=budget.max_columns,
-        )
+    `shift` turns bounds of the kernel into bounds of c(S) - lambda(S).
+    """
+    until = math.inf if budget.time_limit is None else time.perf_counter() + budget.time_limit
+    outcome = _slice(posed, boxes, budget, FIRST_NODES, until)
+    device: Device | None = None
+    while outcome.status == NODE_LIMIT and outcome.open is not None:
+        if budget.max_nodes is not None and outcome.nodes >= budget.max_nodes:
+            break
+        if budget.progress is not None and budget.progress(outcome.bound + shift, outcome.nodes):
+            break
+        if device is None and budget.device is not None and posed.fits_device:
+            device = budget.device()
+        if device is None:
+            more = _slice(posed, outcome.open, budget, SLICE_NODES, until, outcome)
+        else:
+            more = _on_device(posed, outcome, device, budget, until, shift)
+        outcome = _joined(outcome, more)
+    return outcome
 
-    def execute(self) -> Summary:
-        """Run to the end; on Ctrl-C the kernel is told to stop and what it has is kept."""
-        roots, keep = open_list(self._boxes)
-        worker = threading.Thread(target=self._call, args=(roots,))
-        worker.start()
-        while worker.is_alive():
-            try:
-                worker.join()
-            except KeyboardInterrupt:
-                self._stop.value = 1
-        del keep
-        summary = Summary()
-        self._kernel.certimap_pricing_summary(self._handle, ctypes.byref(summary))
-        return summary
 
-    def _call(self, roots: OpenList) -> None:
-        self._handle.value = self._kernel.certimap_pricing_run(
-            ctypes.byref(self._input), ctypes.byref(roots), ctypes.byref(self._limits)
-        )
+def _slice(
+    posed: KernelProblem, boxes: BoxList, budget: Budget, size: int, until: float, before: Outcome | None = None
+) -> Outcome:
+    """The next slice on the processor; only the first one records its splits."""
+    nodes, found = (0, 0) if before is None else (before.nodes, len(before.found))
+    return posed.search(
+        boxes,
+        max_nodes=size if budget.max_nodes is None else min(size, budget.max_nodes - nodes),
+        seconds=None if until == math.inf else max(0.0, until - time.perf_counter()),
+        threads=budget.n_threads,
+        opening=budget.record_boxes if before is None else 0,
+        max_found=budget.max_columns - found,
+    )
 
-    def __del__(self) -> None:
-        if self._handle:
-            self._kernel.certimap_pricing_free(self._handle)
 
-    def columns(self, summary: Summary) -> list[IntArray]:
-        """Members of the sets found, each set once (boxes share faces)."""
-        values = np.zeros(summary.found)
-        words = np.zeros((summary.found, self._words), dtype=np.uint64)
-        self._kernel.certimap_pricing_found(
-            self._handle, ctypes.c_void_p(values.ctypes.data), ctypes.c_void_p(words.ctypes.data)
-        )
-        masks = np.unique(self._unpack(words), axis=0) if summary.found else np.zeros((0, self._items), dtype=np.bool_)
-        return [np.flatnonzero(mask).astype(np.int64) for mask in masks]
+def _on_device(
+    posed: KernelProblem, before: Outcome, device: Device, budget: Budget, until: float, shift: float
+) -> Outcome:
+    """What the processor left open, searched on the device; what stays open there is known by its bound only."""
+    boxes = before.open
+    assert boxes is not None
+    stopped = NODE_LIMIT
 
-    def open(self, summary: Summary) -> BoxList:
-        """What was left open."""
-        width = self._boxes.lo.shape[1]
-        lo, hi, bound = np.zeros((summary.open, width)), np.zeros((summary.open, width)), np.zeros(summary.open)
-        empty = np.zeros((summary.open, self._items), dtype=np.bool_)
-        listed, arrays = open_list(BoxList(lo, hi, bound, empty, empty, np.zeros(summary.open, dtype=np.int64)))
-        self._kernel.certimap_pricing_open(self._handle, ctypes.byref(listed))
-        *_, inside, free, origin = arrays
-        return BoxList(lo, hi, bound, self._unpack(inside), self._unpack(free), origin.astype(np.int64))
+    def should_stop(bound: float, nodes: int) -> bool:
+        nonlocal stopped
+        if time.perf_counter() >= until:
+            stopped = TIME_LIMIT
+            return True
+        bound = max(bound, before.found_bound, posed.threshold)
+        return budget.progress is not None and budget.progress(bound + shift, before.nodes + nodes)
 
-    def record(self, summary: Summary) -> ReplayRecord:
-        """The recorded splits."""
-        entries = (SplitRecord * summary.record)()
-        self._kernel.certimap_pricing_record(self._handle, entries)
-        table = np.ctypeslib.as_array(entries) if summary.record else np.zeros(0, dtype=np.dtype(SplitRecord))
-        whole = {name: table[name].astype(np.int64) for name in ("parent", "side", "coordinate", "item", "nodes")}
-        return ReplayRecord(roots=self._boxes, cut=table["cut"].copy(), **whole)
+    left = None if budget.max_nodes is None else budget.max_nodes - before.nodes
+    result = Batch(posed.input, replace(boxes, origin=np.arange(len(boxes))), device).run(
+        keep_going=posed.slack > 0.0,
+        max_found=budget.max_columns - len(before.found),
+        max_nodes=left,
+        should_stop=should_stop,
+    )
+    if len(result.found) and not posed.slack:
+        status = VIOLATED
+    elif result.finished:
+        status = CERTIFIED
+    else:
+        status = COLUMN_LIMIT if len(before.found) + len(result.found) >= budget.max_columns else stopped
+    nothing = np.full(len(boxes), -1)
+    record = ReplayRecord(
+        boxes, nothing, nothing, nothing, nothing, np.zeros(len(boxes)), np.asarray(result.nodes[: len(boxes)])
+    )
+    bound = max(result.bound, posed.threshold)
+    total = int(result.nodes.sum())
+    return Outcome(status, bound, result.found_bound, total, result.found, None, record)
 
-    def _unpack(self, words: NDArray[np.generic]) -> NDArray[np.bool_]:
-        bits = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, bitorder="little")
-        return bits[:, : self._items].astype(np.bool_)
+
+def _joined(first: Outcome, rest: Outcome) -> Outcome:
+    """A search and its continuation: nodes are counted where the open boxes of the first one belong."""
+    assert first.open is not None
+    nodes = first.record.nodes.copy()
+    np.add.at(nodes, first.open.origin, rest.record.below_roots())
+    still_open = None if rest.open is None else replace(rest.open, origin=first.open.origin[rest.open.origin])
+    return Outcome(
+        rest.status,
+        max(first.found_bound, rest.bound),
+        max(first.found_bound, rest.found_bound),
+        first.nodes + rest.nodes,
+        np.concatenate([first.found, rest.found]),
+        still_open,
+        replace(first.record, nodes=nodes),
+    )
+
+
+def _members(found: NDArray[np.bool_]) -> list[IntArray]:
+    """The sets found, each once (boxes share faces)."""
+    masks = np.unique(found, axis=0) if len(found) else found
+    return [np.flatnonzero(mask).astype(np.int64) for mask in masks]

@@ -10,6 +10,7 @@ from certimap.engines.ledger import Ledger
 from certimap.graph.compile import compile_model
 from certimap.mixture.clusters import IntArray
 from certimap.mixture.factor import mixture_model
+from certimap.mixture.kernel.gpu import DeviceChoice, device_finder
 from certimap.mixture.kernel.whitening import MAX_DIMENSION
 from certimap.mixture.problem import MixtureProblem
 
@@ -27,7 +28,13 @@ def provable(problem: MixtureProblem) -> bool:
 
 
 def prove_mixture(
-    problem: MixtureProblem, labellings: Sequence[IntArray], ledger: Ledger, *, seed: int = 0, n_jobs: int = 1
+    problem: MixtureProblem,
+    labellings: Sequence[IntArray],
+    ledger: Ledger,
+    *,
+    seed: int = 0,
+    n_jobs: int = 1,
+    device: DeviceChoice = "auto",
 ) -> Certificate | None:
     """Prove a bound from labels of the items, the best first; the bound and better partitions go into the ledger.
 
@@ -38,5 +45,6 @@ def prove_mixture(
         return None
     starts = [problem.point_labels(labels) for labels in labellings]
     engine = BranchAndPrice(compile_model(mixture_model(problem)), ledger, seed=seed, n_jobs=n_jobs, starts=starts)
+    engine.block.device = device_finder(device)
     engine.run()
     return engine.certificate()

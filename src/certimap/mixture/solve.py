@@ -11,6 +11,7 @@ from certimap.certificate import Certificate
 from certimap.engines.ledger import Ledger, checked_limits
 from certimap.mixture.clusters import IntArray
 from certimap.mixture.conflict import conflicting_constraints
+from certimap.mixture.kernel.gpu import DeviceChoice, device_finder
 from certimap.mixture.problem import MixtureProblem
 from certimap.mixture.proof import prove_mixture
 from certimap.mixture.search.multistart import SearchResult, search
@@ -29,6 +30,7 @@ def solve_mixture(
     seed: int = 0,
     n_jobs: int | None = None,
     algorithm: MixtureAlgorithm = "auto",
+    device: DeviceChoice = "auto",
     callback: Callback | None = None,
 ) -> Result:
     """Maximise `problem.log_map` over the labellings that satisfy its constraints, and bound it from above.
@@ -46,11 +48,13 @@ def solve_mixture(
         seed: a non-negative integer; equal seeds give equal answers for any `n_jobs`.
         n_jobs: threads; None is 1, -1 all cores.
         algorithm: "auto" searches and proves, "local-search" leaves the proof out.
+        device: where long proofs run: "gpu", "cpu", or "auto" for a GPU if CuPy finds one. The bounds are valid on all.
         callback: called with every IterationRecord. Ctrl-C stops in an orderly way and keeps the result.
     """
     ledger = Ledger(checked_limits(tol, max_nodes, time_limit), callback)
     if algorithm not in get_args(MixtureAlgorithm):
         raise ValueError(f"algorithm must be one of {', '.join(get_args(MixtureAlgorithm))}, got {algorithm!r}.")
+    device_finder(device)
     certificate: Certificate | None = None
     conflict: tuple[str, ...] = ()
     with ledger.interruptible():
@@ -59,7 +63,7 @@ def solve_mixture(
             ledger.prove(-math.inf)
             conflict = conflicting_constraints(problem)
         elif algorithm == "auto":
-            certificate = prove(problem, found, ledger, n_jobs=n_jobs)
+            certificate = prove(problem, found, ledger, n_jobs=n_jobs, device=device)
     return Result(
         assignment=None if ledger.assignment is None else point_of(problem, ledger.assignment["z"]),
         log_map=ledger.log_map,
@@ -118,11 +122,13 @@ def point_of(problem: MixtureProblem, labels: IntArray) -> Mapping[str, Any]:
     }
 
 
-def prove(problem: MixtureProblem, found: SearchResult, ledger: Ledger, *, n_jobs: int | None) -> Certificate | None:
+def prove(
+    problem: MixtureProblem, found: SearchResult, ledger: Ledger, *, n_jobs: int | None, device: DeviceChoice
+) -> Certificate | None:
     """Bound the MAP from above: the bound and better labellings of the points go into the ledger, as {"z": labels}.
 
     The certificate refers to `mixture_model(problem)`. Of a kind of problem that no proof is known for, the upper bound
     stays infinite.
     """
     labellings = [optimum.labels for optimum in found.pool]
-    return prove_mixture(problem, labellings, ledger, n_jobs=thread_count(n_jobs))
+    return prove_mixture(problem, labellings, ledger, n_jobs=thread_count(n_jobs), device=device)

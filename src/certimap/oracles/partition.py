@@ -140,6 +140,7 @@ class PartitionBlock(ABC):
         self.factor = factor
         self.rewards = rewards
         self.n_threads = 1  # that proofs may use
+        self.device: Callable[[], Any] | None = None  # finds an accelerator that proofs may use
         self.guide: Ints | None = None  # the best labels known: a block may steer its work by them, never prove by them
 
     def value(self, mask: NDArray[np.bool_]) -> float:

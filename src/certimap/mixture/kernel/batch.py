@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certimap.mixture.kernel.boxes import BoxList
-from certimap.mixture.kernel.library import BatchShape, OpenList, Pool, PricingInput, library
+from certimap.mixture.kernel.library import BatchShape, Pool, PricingInput, library
+from certimap.mixture.kernel.masks import open_list, unpack_words
 from certimap.mixture.prior import FloatArray
 
 BATCH = 1 << 20  # nodes of a launch
 POOL_SHARE = 0.6  # of the free memory
 LEAST_ROOM = 4096
+REPORT_EVERY = 0.5  # seconds
 _EMPTY, _LEAF = -1, -2  # marks of slots, as in batch.hpp
 
 
@@ -42,9 +44,10 @@ class Device(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class BatchResult:
-    """What a run leaves: the bound of all its roots, the sets found, nodes by origin, whether nothing is open."""
+    """What a run leaves: bounds of all roots and of the sets found, nodes by origin, whether nothing is open."""
 
     bound: float
+    found_bound: float
     found: NDArray[np.bool_]
     nodes: NDArray[np.int64]
     finished: bool
@@ -55,9 +58,9 @@ class Columns:
 
     def __init__(self, xp: ModuleType, shape: BatchShape, words: int, capacity: int) -> None:
         self.capacity = capacity
-        self.real = xp.zeros((shape.real_rows, capacity))
-        self.word = xp.zeros((2 * words, capacity), dtype=np.uint32)
-        self.mark = xp.full((2, capacity), _EMPTY, dtype=np.int32)
+        self.real = xp.empty((shape.real_rows, capacity))
+        self.word = xp.empty((2 * words, capacity), dtype=np.uint32)
+        self.mark = xp.empty((2, capacity), dtype=np.int32)
 
     def parts(self) -> tuple[Any, Any, Any]:
         return self.real, self.word, self.mark
@@ -93,36 +96,37 @@ class Batch:
     def run(
         self,
         *,
-        enumerate_all: bool,
+        keep_going: bool,
         max_found: int,
         max_nodes: int | None,
         should_stop: Callable[[float, int], bool],
-        report_every: float = 0.5,
     ) -> BatchResult:
-        """Empty the pool, or stop early: at a set found unless all are wanted, at a limit, when told to."""
-        found: list[NDArray[np.bool_]] = []
-        bound, total, count = -math.inf, 0, 0
+        """Empty the pool, or stop early: at a set found unless `keep_going`, at a limit, when told to, when it is full.
+
+        `should_stop` is asked now and then, with the bound of what is open and the nodes so far.
+        """
+        found: list[NDArray[np.bool_]] = [np.zeros((0, self.items), dtype=np.bool_)]
+        found_bound, count = -math.inf, 0
         reported = time.perf_counter()
-        try:
-            while self.size and (enumerate_all or not count) and count < max_found:
-                masks, best = self._step()
-                found.append(masks)
-                count += len(masks)
-                bound = max(bound, best)
-                if time.perf_counter() - reported > report_every or max_nodes is not None:
-                    total = int(self.nodes.sum())
-                    if max_nodes is not None and total >= max_nodes:
-                        break
-                if time.perf_counter() - reported > report_every:
-                    reported = time.perf_counter()
-                    if should_stop(max(bound, self._open_bound()), total):
-                        break
-        except KeyboardInterrupt:
-            should_stop(math.inf, total)
-            raise
+        while 0 < self.size < self.pool.capacity and (keep_going or not count) and count < max_found:
+            masks, best = self._step()
+            found.append(masks)
+            count += len(masks)
+            found_bound = max(found_bound, best)
+            late = time.perf_counter() - reported > REPORT_EVERY
+            if not late and max_nodes is None:
+                continue
+            total = int(self.nodes.sum())
+            if max_nodes is not None and total >= max_nodes:
+                break
+            if late:
+                reported = time.perf_counter()
+                if should_stop(max(found_bound, self._open_bound()), total):
+                    break
         return BatchResult(
-            bound=max(bound, self._open_bound()),
-            found=np.concatenate(found) if found else np.zeros((0, self.items), dtype=np.bool_),
+            bound=max(found_bound, self._open_bound()),
+            found_bound=found_bound,
+            found=np.concatenate(found),
             nodes=self.device.to_host(self.nodes).astype(np.int64),
             finished=self.size == 0,
         )
@@ -130,8 +134,7 @@ class Batch:
     def _step(self) -> tuple[NDArray[np.bool_], float]:
         """One launch; the sets found in it and the largest of their bounds."""
         xp = self.device.arrays
-        room = self.pool.capacity - self.size
-        count = min(self.size, self.half, max(1, room // 2))
+        count = min(self.size, self.half, self.pool.capacity - self.size)  # each may leave two
         offset = self.size - count
         self.device.launch(self, offset, count)
         mark = self.slots.mark[0]
@@ -145,14 +148,10 @@ class Batch:
             return np.zeros((0, self.items), dtype=np.bool_), -math.inf
         words = self.device.to_host(self.slots.word[: self.words, leaves])
         best = float(self.slots.real[self._bound_row, leaves].max())
-        return self._unpack(words), best
+        return unpack_words(words.T, self.items), best
 
     def _open_bound(self) -> float:
         return float(self.pool.real[self._bound_row, : self.size].max()) if self.size else -math.inf
-
-    def _unpack(self, words: NDArray[Any]) -> NDArray[np.bool_]:
-        columns = np.ascontiguousarray(words.T.astype("<u4")).view(np.uint8)
-        return np.unpackbits(columns, axis=1, bitorder="little")[:, : self.items].astype(np.bool_)
 
     def _load(self, problem: PricingInput, roots: BoxList, table: FloatArray, shape: BatchShape) -> None:
         """Roots with the statistics of the items inside them, made on the CPU."""
@@ -201,23 +200,3 @@ class HostDevice:
 def pool_of(columns: Columns) -> Pool:
     """The C structure of columns in host memory."""
     return Pool(columns.real.ctypes.data, columns.word.ctypes.data, columns.mark.ctypes.data, columns.capacity)
-
-
-def open_list(boxes: BoxList) -> tuple[OpenList, tuple[NDArray[np.generic], ...]]:
-    """The C structure of boxes, and the arrays that it borrows."""
-    arrays = (
-        np.ascontiguousarray(boxes.lo),
-        np.ascontiguousarray(boxes.hi),
-        np.ascontiguousarray(boxes.bound),
-        pack_masks(boxes.inside),
-        pack_masks(boxes.free),
-        np.ascontiguousarray(boxes.origin, dtype=np.int32),
-    )
-    return OpenList(len(boxes), *(a.ctypes.data for a in arrays)), arrays
-
-
-def pack_masks(mask: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Rows of items as words of 64 bits."""
-    padded = np.zeros((len(mask), 64 * ((mask.shape[1] + 63) // 64)), dtype=np.bool_)
-    padded[:, : mask.shape[1]] = mask
-    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)

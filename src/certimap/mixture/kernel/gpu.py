@@ -1,13 +1,16 @@
 """The batch on an NVIDIA GPU through CuPy: the headers of this folder, compiled at run time for the card found."""
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certimap.mixture.kernel.batch import Batch
+
+DeviceChoice: TypeAlias = Literal["auto", "cpu", "gpu"]
 
 THREADS = 128  # as in gpu.cu
 BLOCKS_PER_PROCESSOR = 32
@@ -70,3 +73,18 @@ def find_gpu() -> GpuDevice | None:
         return GpuDevice()
     except (ImportError, RuntimeError):
         return None
+
+
+def device_finder(choice: DeviceChoice) -> Callable[[], GpuDevice | None] | None:
+    """How to find the device that was chosen; ValueError if it is none of the choices or not there."""
+    if choice not in get_args(DeviceChoice):
+        raise ValueError(f"device must be one of {', '.join(get_args(DeviceChoice))}, got {choice!r}.")
+    if choice == "gpu":
+        try:
+            GpuDevice()
+        except (ImportError, RuntimeError) as error:
+            raise ValueError(
+                f"device must be 'auto' or 'cpu' on this machine, got 'gpu': {error}. "
+                "The extra certimap[gpu] installs CuPy."
+            ) from None
+    return None if choice == "cpu" else find_gpu
