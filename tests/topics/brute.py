@@ -61,22 +61,39 @@ class Corpus:
     def optimum(self) -> float:
         return float(self.values()[1].max())
 
+    def _groups(self) -> list[list[int]]:
+        """For every word, itself and the words that hard must-links tie it to."""
+        tied = np.eye(self.counts.shape[1], dtype=np.int64)
+        for u, w in self.constraints.get("must_link_words", ()):
+            tied[u, w] = tied[w, u] = 1
+        for _ in range(len(tied)):
+            tied = np.minimum(tied @ tied, 1)
+        return [np.flatnonzero(row).tolist() for row in tied]
+
     def _cost(self, tokens: np.ndarray, uses: np.ndarray, holds: np.ndarray) -> np.ndarray:
         """Of the soft constraints, inf where a hard one is violated; `uses` (L, D, K), `holds` (L, V, K)."""
-        given, K = self.constraints, self.n_topics
+        given, K, groups = self.constraints, self.n_topics, self._groups()
         cost = np.zeros(len(tokens))
 
         def charge(weight: float, amount: np.ndarray) -> None:
             cost[amount > 0] += weight * amount[amount > 0]
 
-        for u, w, *weight in [*given.get("must_link_words", ()), *given.get("soft_must_link_words", ())]:
-            either = (holds[:, u] | holds[:, w]).sum(axis=1)
-            charge(weight[0] if weight else math.inf, np.maximum(either - 1, 0))
-        for u, w, *weight in [*given.get("cannot_link_words", ()), *given.get("soft_cannot_link_words", ())]:
-            charge(weight[0] if weight else math.inf, (holds[:, u] & holds[:, w]).sum(axis=1))
-        for v, k, *weight in [*given.get("seed_words", ()), *given.get("soft_seed_words", ())]:
-            outside = tokens[:, :, v, :].sum(axis=(1, 2)) - tokens[:, :, v, k].sum(axis=1)
-            charge(weight[0] if weight else math.inf, outside)
+        for group in (group for group in groups if len(group) > 1):
+            charge(math.inf, np.maximum(holds[:, group].any(axis=1).sum(axis=1) - 1, 0))
+        for u, w in given.get("cannot_link_words", ()):
+            if w in groups[u]:
+                cost += math.inf
+            charge(math.inf, (holds[:, groups[u]].any(axis=1) & holds[:, groups[w]].any(axis=1)).sum(axis=1))
+        for v, k in given.get("seed_words", ()):
+            charge(
+                math.inf, tokens[:, :, groups[v], :].sum(axis=(1, 2, 3)) - tokens[:, :, groups[v], k].sum(axis=(1, 2))
+            )
+        for u, w, weight in given.get("soft_must_link_words", ()):
+            charge(weight, np.maximum((holds[:, u] | holds[:, w]).sum(axis=1) - 1, 0))
+        for u, w, weight in given.get("soft_cannot_link_words", ()):
+            charge(weight, (holds[:, u] & holds[:, w]).sum(axis=1))
+        for v, k, weight in given.get("soft_seed_words", ()):
+            charge(weight, tokens[:, :, v, :].sum(axis=(1, 2)) - tokens[:, :, v, k].sum(axis=1))
         for d, v, k, *weight in [*given.get("fixed_tokens", ()), *given.get("soft_fixed_tokens", ())]:
             charge(weight[0] if weight else math.inf, tokens[:, d, v, :].sum(axis=1) - tokens[:, d, v, k])
         most, least = given.get("max_topics") or K, given.get("min_documents") or 0

@@ -132,7 +132,7 @@ class _Rules:
             atoms = [a for a, _ in row.terms]
             if any(c != 1.0 or not a.is_indicator for a, c in row.terms):
                 raise ModelError(f"{name}: {_ALLOWED}")
-            if len(atoms) == 1 and row.lower == row.upper == 1.0 and len(self._position) > 1:
+            if len(atoms) == 1 and row.lower == row.upper == 1.0:
                 self._fix(atoms[0])
             else:
                 self._limit(name, atoms, row.lower, row.upper)

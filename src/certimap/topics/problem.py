@@ -3,8 +3,9 @@
 All tokens of a word in a document, a cell, share a topic; without a minimum number of documents nothing is lost by that
 (`objective`). What the constraints mean for the cells:
 
-- must-link words: all tokens of the linked words, in all documents, are in one topic. Links are transitive; the cells
-  of a linked group form one item.
+- must-link words: all tokens of the linked words, in all documents, are in one topic. Links are transitive, also
+  through words that do not occur; the cells of a linked group form one item, and what is said about one of its words
+  is said about all.
 - cannot-link words u, w: no topic has tokens of both.
 - seed words: every token of the word is in the given topic, which thereby has a name.
 - fixed tokens: the cell (d, v) is in the given topic.

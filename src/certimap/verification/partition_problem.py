@@ -111,14 +111,14 @@ class _Reader:
             if not plain or len(states) != 1 or len(variables) != len(row.terms):
                 raise CertificateError(f"constraint {constraint.name} is not one of partitions")
             k = int(states.pop() or 0)
-            if variables == set(self._position):
+            if len(variables) == 1 and row.lower == row.upper == 1.0:
+                self._label(self._position[variables.pop()], k)
+            elif variables == set(self._position):
                 low, high = self._sizes[k]
                 self._sizes[k] = (
                     max(low, math.ceil(max(row.lower, 0.0))),
                     min(high, math.floor(min(row.upper, float(high)))),
                 )
-            elif len(variables) == 1 and row.lower == row.upper == 1.0:
-                self._label(self._position[variables.pop()], k)
             else:
                 raise CertificateError(f"constraint {constraint.name} counts some of the items only")
 
