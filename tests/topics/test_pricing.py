@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.topics.brute import random_counts
 
 from certimap.oracles.partition import ColumnRules
 from certimap.topics.counts import cells_of, checked_counts
@@ -13,7 +14,6 @@ from certimap.topics.pricing import Verdict, certify, list_columns
 from certimap.topics.pricing_arrays import PricingArrays, pricing_arrays
 from certimap.topics.pricing_boxes import climb
 from certimap.topics.prior import TopicPrior
-from tests.topics.brute import random_counts
 
 Pairs = tuple[tuple[int, int], ...]
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import coo_array, csr_matrix
+from tests.topics.brute import KINDS, SOFT_KINDS, Corpus, random_corpus, xlogx
 
 from certimap.topics.counts import cells_of, checked_counts
 from certimap.topics.objective import TopicObjective
 from certimap.topics.prior import TopicPrior
 from certimap.topics.problem import TopicProblem
-from tests.topics.brute import KINDS, SOFT_KINDS, Corpus, random_corpus, xlogx
 
 PRIOR = TopicPrior(1.1, 1.2)
 

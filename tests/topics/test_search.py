@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from tests.topics.brute import KINDS, SOFT_KINDS, random_corpus
 
 from certimap.topics.prior import TopicPrior
 from certimap.topics.problem import TopicProblem
 from certimap.topics.search.feasibility import find_feasible
 from certimap.topics.search.multistart import search
-from tests.topics.brute import KINDS, SOFT_KINDS, random_corpus
 
 ALL_KINDS = KINDS + SOFT_KINDS
 
