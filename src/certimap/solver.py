@@ -114,7 +114,7 @@ def _gbd(graph: FactorGraph, ledger: Ledger) -> Result:
 
 def _conflict(graph: FactorGraph, ledger: Ledger) -> tuple[str, ...]:
     infeasible = classify(ledger.log_map, ledger.upper_bound, ledger.limits.gap) is Status.INFEASIBLE
-    return irreducible_conflict(graph.model) if infeasible else ()
+    return irreducible_conflict(graph.model, ledger) if infeasible else ()
 
 
 def _result(

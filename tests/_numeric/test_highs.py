@@ -142,6 +142,16 @@ def test_degenerate_programs():
     assert crossed.solve() is LpStatus.INFEASIBLE
 
 
+def test_rows_that_highs_cannot_hold_relax_the_program():
+    lp = LinearProgram()
+    lp.add_columns([1.0, 1.0], [0.0, 0.0], [3.0, 3.0])
+    lp.add_rows([-np.inf] * 3, [1.0, -1.0, 4.0], sparse.csr_array([[1.0, 0.0], [1e16, 1.0], [1.0, 1.0]]))
+    assert lp.n_rows == 3
+    assert lp.solve() is LpStatus.OPTIMAL
+    assert lp.value == pytest.approx(4.0)
+    assert lp.row_duals[1] == 0.0
+
+
 def test_wrong_sizes_are_refused():
     lp = LinearProgram()
     with pytest.raises(ValueError, match="different lengths"):

@@ -151,7 +151,7 @@ def test_the_margin_covers_rounding():
     """A combination that cancels exactly in real arithmetic must not fall below the true value in float64."""
     m = Model()
     z = m.categorical("z", 2, shape=3)
-    m.add(linear([(v.is_(1), 1e16) for v in z]), linear([(v.is_(1), 1.0) for v in z]))
+    m.add(linear([(v.is_(1), 1e15) for v in z]), linear([(v.is_(1), 0.3) for v in z]))
     m.constrain(fix(z, 1))
     graph = compile_model(m)
     none, zero = np.zeros(0, dtype=np.int64), np.zeros(0)

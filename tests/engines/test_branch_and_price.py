@@ -46,7 +46,7 @@ def run(model: Model, *, seed: int = 0, callback: Any = None, **limits: Any) -> 
     with ledger.interruptible():
         reason = engine.run()
     status = classify(ledger.log_map, ledger.upper_bound, ledger.limits.gap)
-    conflict = irreducible_conflict(model) if status is Status.INFEASIBLE else ()
+    conflict = irreducible_conflict(model, Ledger(Limits())) if status is Status.INFEASIBLE else ()
     return Result(
         assignment=ledger.assignment,
         log_map=ledger.log_map,

@@ -9,6 +9,7 @@ from tests.models import discrete_model
 
 from certimap import Block, Model, Status, cannot_link, exactly, fix, gaussian, must_link, ridge, soft, table
 from certimap.engines.conflict import irreducible_conflict, minimal_subset
+from certimap.engines.ledger import Ledger, Limits
 from certimap.solver import solve
 
 INF = np.inf
@@ -43,6 +44,15 @@ def test_few_checks_find_a_small_subset_of_many_parts():
 
 def test_an_empty_list_has_no_conflict():
     assert minimal_subset([], lambda chosen: True) == []
+
+
+def test_a_solve_that_has_to_stop_names_a_larger_set():
+    m = Model()
+    z = m.categorical("z", 3, shape=4)
+    m.constrain(must_link(z[0], z[1]), cannot_link(z[0], z[1]), fix(z[2], 1), fix(z[3], 2))
+    assert len(irreducible_conflict(m, Ledger(Limits()))) == 2
+    late = irreducible_conflict(m, Ledger(Limits(time_limit=1e-9)))
+    assert sorted(late) == sorted(m.constraints), "infeasible as well, without a search for a smaller set"
 
 
 def test_random_infeasible_models_name_an_irreducible_set():
@@ -85,7 +95,7 @@ def test_a_fixed_state_that_a_table_excludes():
     z = m.categorical("z", 2)
     m.add(table(z, [-INF, 0.0], name="prior"))
     m.constrain(fix(z, 0))
-    assert sorted(irreducible_conflict(m)) == ["fix(z, 0)", "prior"]
+    assert sorted(irreducible_conflict(m, Ledger(Limits()))) == ["fix(z, 0)", "prior"]
 
 
 def test_soft_constraints_blocks_and_values_do_not_matter():

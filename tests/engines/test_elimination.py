@@ -55,6 +55,19 @@ def test_counts_and_soft_constraints_become_tables():
     assert_solved(m, result, optimum=enumerate_map(m)[0])
 
 
+def test_large_penalties_in_the_place_of_exclusions_do_not_blur_the_bound():
+    rng = np.random.default_rng(5)
+    m = Model()
+    z = m.categorical("z", 3, shape=6)
+    for i in range(6):
+        for j in range(i):
+            values = rng.uniform(-1.0, 1.0, size=(3, 3))
+            values[0, 0] = values[1, 1] = -1e12
+            m.add(table([z[i], z[j]], values))
+    result = solve(m, algorithm="elimination", gap=1e-12)
+    assert_solved(m, result, optimum=enumerate_map(m)[0], status=Status.OPTIMAL)
+
+
 def test_the_order_keeps_a_chain_narrow_and_gives_up_on_a_clique():
     m = Model()
     x = m.categorical("x", 4, shape=30)

@@ -94,6 +94,26 @@ def test_limits_leave_a_valid_bound(limits, reason):
     assert_solved(m, result, optimum=enumerate_map(m)[0])
 
 
+def test_the_node_limit_covers_the_nodes_of_the_masters():
+    m = tables(0)
+    result = solve(m, algorithm="gbd", max_nodes=4)
+    assert result.stop_reason is StopReason.NODES
+    assert result.statistics["nodes"] == 4
+    assert_solved(m, result, optimum=enumerate_map(m)[0])
+
+
+def test_ctrl_c_reaches_the_master():
+    m = tables(0)
+
+    def interrupt(record):
+        if record.source == "C":
+            raise KeyboardInterrupt
+
+    result = solve(m, algorithm="gbd", callback=interrupt)
+    assert result.stop_reason is StopReason.INTERRUPTED
+    assert_solved(m, result, optimum=enumerate_map(m)[0])
+
+
 class Concave:
     """-(x - 0.3)^2: even where the local search is right, the loop cannot know, so nothing is certified."""
 

@@ -86,6 +86,16 @@ def test_the_first_ctrl_c_asks_and_the_second_raises():
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_a_solve_within_a_solve_stops_with_the_outer_one():
+    outer = Ledger(Limits(max_nodes=1))
+    inner = Ledger(Limits(), parent=outer)
+    outer.nodes = 1
+    assert inner.stop_reason() is None, "nodes are counted by each on its own"
+    outer.interrupted = True
+    assert inner.stop_reason() is StopReason.INTERRUPTED
+    assert Ledger(Limits(), parent=Ledger(Limits(time_limit=1e-9))).urgent_reason() is StopReason.TIME
+
+
 def test_an_interrupt_raised_by_the_callback_is_an_orderly_stop():
     def interrupt(_):
         raise KeyboardInterrupt

@@ -134,6 +134,7 @@ WRONG_FACTORS = [
     (lambda a, b, i, x, y: table([a, b], {}), r"table\(a, b\): no state is listed"),
     (lambda a, b, i, x, y: table([a, b], {(0,): 1.0}), r"state \(0,\) has 1 entries for 2 variables"),
     (lambda a, b, i, x, y: table([a, b], {(0, 7): 1.0}), r"b is a categorical with values 0..2; got 7"),
+    (lambda a, b, i, x, y: table(a, [0.0, -1e300]), r"table\(a\): a log-value lies beyond ±1e\+15; .* use -inf"),
     (lambda a, b, i, x, y: table([a, b], {(0, 1): math.nan}), r"table\(a, b\): a log-value is NaN"),
     (lambda a, b, i, x, y: potts(a, b), r"potts needs two variables with the same values: a is .*, b a categ"),
     (lambda a, b, i, x, y: potts(a, a), r"potts needs two variables"),
@@ -143,6 +144,7 @@ WRONG_FACTORS = [
     (lambda a, b, i, x, y: potts(a, a, "x"), r"potts: expected numbers, got 'x'"),
     (lambda a, b, i, x, y: ridge(x, math.exp), r"ridge\(\+1 x\): expected a function such as gaussian.* got <built-in"),
     (lambda a, b, i, x, y: potts(a, a, INF), r"potts: the weight must be finite, got inf"),
+    (lambda a, b, i, x, y: potts(a, a, 1e16), r"must be finite, got 1e\+16 \(the limit is 1e\+15; .* use -inf\)"),
     (lambda a, b, i, x, y: ridge(a, gaussian(0.0)), r"a is a categorical .* no numeric value"),
     (lambda a, b, i, x, y: ridge(3.0, gaussian(0.0)), r"ridge\(\+3\): the expression contains no variable"),
     (lambda a, b, i, x, y: ridge(x, log()), r"ridge\(\+1 x\): log needs a positive argument; its range is \[-1, 2\]"),
@@ -164,6 +166,12 @@ def test_wrong_factors_say_what_was_given_and_what_is_allowed(make, message):
     _, a, b, i, x, y = small_model()
     with pytest.raises(ModelError, match=message):
         make(a, b, i, x, y)
+
+
+def test_a_state_listed_by_number_and_by_label_is_refused():
+    colour = Model().categorical("colour", ["red", "blue"])
+    with pytest.raises(ModelError, match=r"table\(colour\): a state is listed twice, by its number and by its label"):
+        table(colour, {"red": 1.0, 1: 2.0, 0: 3.0})
 
 
 def test_labels_are_the_users_names_or_the_scope():

@@ -50,6 +50,8 @@ WRONG_DECLARATIONS = [
     (lambda m: m.integer("i", 0.5, 1), r"integer 'i': .* got 0.5, 1"),
     (lambda m: m.integer("i", 0, math.inf), r"integer 'i': .* got 0, inf"),
     (lambda m: m.real("r", 0.0, math.inf), r"real 'r': bounds must be finite with lower <= upper, got 0.0, inf"),
+    (lambda m: m.real("r", 0.0, 1e20), r"real 'r': .* got 0.0, 1e\+20 \(the limit is 1e\+15"),
+    (lambda m: m.integer("i", 0, 10**16), r"integer 'i': .* got 0, 10000000000000000 \(the limit is"),
     (lambda m: m.real("r"), r"real 'r': bounds must be finite with lower <= upper, got None, None"),
     (lambda m: m.real("r", "0", 1.0), r"real 'r': .* got '0', 1.0"),
     (lambda m: m.real("r", -math.inf, 0.0), r"real 'r': .* got -inf, 0.0"),

@@ -74,6 +74,12 @@ def test_tables_are_exact(name: str, feasibility: bool) -> None:
         assert h >= best
 
 
+def test_a_large_penalty_does_not_blur_the_other_entries() -> None:
+    values = np.array([[0.1, -1e12], [0.7, 0.3], [-1e12, 0.2]])
+    free = Cut(np.zeros(5), np.zeros(5), np.ones(5))
+    assert 0.7 <= conjugate(cm.table([A, B], values), free) <= 0.7 + 1e-14
+
+
 def test_a_sparse_table_is_exact() -> None:
     factor, rng = sparse_table(), np.random.default_rng(4)
     assert factor.kind == "sparse_table"

@@ -92,6 +92,12 @@ def test_never_below_any_value(a: float, b: float, slope: float, g: Univariate, 
     assert maximum([(0.0, g)], slope, low, high) >= value - 1e-14 * max(1.0, abs(value), abs(g(s)))
 
 
+@pytest.mark.parametrize("reach", [1e6, 1e9, 1e12])
+def test_huge_intervals(reach: float) -> None:
+    assert 0.0 <= maximum([(0.0, cm.gaussian(3.0))], 0.0, -reach, reach) <= 1e-12
+    assert 0.0 <= maximum([(0.0, cm.laplace(3.0, 2.0))], 0.1, -reach, reach) + 0.3 <= 1e-12
+
+
 def test_degenerate_intervals() -> None:
     g = cm.gaussian(0.0)
     assert maximum([(0.0, g)], 1.0, 2.0, 2.0) == pytest.approx(-4.0, abs=1e-14)

@@ -56,6 +56,7 @@ _OPTIONS: dict[str, str | int | float] = {
     "dual_feasibility_tolerance": 1e-9,
 }
 _NO_LIMIT = 2**31 - 1
+_LARGEST = 1e15  # HiGHS refuses coefficients from here on
 
 
 class Basis:
@@ -98,8 +99,12 @@ class LinearProgram:
         self._change("add columns", self._highs.addCols, len(c), c, low, high, len(indices), starts, indices, values)
 
     def add_rows(self, lower: ArrayLike, upper: ArrayLike, matrix: sparse.csr_array) -> None:
-        """Append rows  lower <= matrix x <= upper; `matrix` has one column per column of the program."""
+        """Append rows  lower <= matrix x <= upper; `matrix` has one column per column of the program.
+
+        A row with a coefficient too large for HiGHS is added empty: that relaxes the program, and keeps the numbering.
+        """
         low, high = _floats(lower, upper)
+        matrix, low, high = _without_huge_rows(matrix, low, high)
         starts, indices, values = _compressed(matrix)
         self._change("add rows", self._highs.addRows, len(low), low, high, len(indices), starts, indices, values)
 
@@ -214,6 +219,19 @@ def _floats(*arrays: ArrayLike) -> list[Floats]:
     if len({len(a) for a in converted}) > 1:
         raise ValueError(f"arrays of different lengths: {[len(a) for a in converted]}")
     return converted
+
+
+def _without_huge_rows(matrix: sparse.csr_array, low: Floats, high: Floats) -> tuple[sparse.csr_array, Floats, Floats]:
+    """The same rows, those with a coefficient that HiGHS refuses without coefficients and sides."""
+    entries = np.flatnonzero(~(np.abs(matrix.data) < _LARGEST))
+    if not len(entries):
+        return matrix, low, high
+    huge = np.zeros(len(low), dtype=bool)
+    huge[np.searchsorted(matrix.indptr, entries, side="right") - 1] = True
+    kept = sparse.csr_array(matrix, copy=True)
+    kept.data[np.repeat(huge, np.diff(kept.indptr))] = 0.0
+    kept.eliminate_zeros()
+    return kept, np.where(huge, -np.inf, low), np.where(huge, np.inf, high)
 
 
 def _indices(given: ArrayLike) -> Indices:

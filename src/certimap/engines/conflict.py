@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from certimap.engines.branch_and_cut import BranchAndCut
+from certimap.engines.elimination import Elimination
 from certimap.engines.ledger import Ledger, Limits
 from certimap.graph.compile import compile_model
 from certimap.model.expressions import Constraint, LinearExpression
@@ -21,16 +22,18 @@ Part = tuple[str, Constraint | Factor]
 T = TypeVar("T")
 
 NODES_PER_CHECK = 20_000
+NODES_BEFORE_ELIMINATION = 30
 
 
-def irreducible_conflict(model: Model) -> tuple[str, ...]:
+def irreducible_conflict(model: Model, ledger: Ledger) -> tuple[str, ...]:
     """Names of parts that are infeasible together, while dropping any one of them leaves a feasible rest.
 
-    A check that its node limit stops counts as feasible, so that the set found is infeasible in any case.
+    A check that a limit of its own or of the solve (`ledger`) stops counts as feasible, so that the set found is
+    infeasible in any case.
     """
     factors = zip(model.factor_names(), model.factors, strict=True)
     parts: list[Part] = [*model.constraints.items(), *((name, f) for name, f in factors if _excludes(f))]
-    return tuple(name for name, _ in minimal_subset(parts, lambda chosen: _infeasible(model, chosen)))
+    return tuple(name for name, _ in minimal_subset(parts, lambda chosen: _infeasible(model, chosen, ledger)))
 
 
 def minimal_subset(parts: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
@@ -59,16 +62,22 @@ def _excludes(factor: Factor) -> bool:
     return False
 
 
-def _infeasible(model: Model, parts: Sequence[Part]) -> bool:
+def _infeasible(model: Model, parts: Sequence[Part], parent: Ledger) -> bool:
     """Whether the chosen parts alone, without any objective, are proved infeasible."""
     reduced = copy.copy(model)
     reduced.linear = LinearExpression({})
     reduced.softs, reduced.blocks = [], []
     reduced.constraints = {name: part for name, part in parts if isinstance(part, Constraint)}
     reduced.factors = [_indicator(part) for _, part in parts if isinstance(part, Factor)]
+    if parent.urgent_reason() is not None:
+        return False
     graph = compile_model(reduced)
-    ledger = Ledger(Limits(max_nodes=NODES_PER_CHECK))
-    BranchAndCut(graph, oracles_for(graph), ledger, seed=0, n_jobs=1).run()
+    ledger = Ledger(Limits(max_nodes=NODES_PER_CHECK), parent=parent)
+    tree = BranchAndCut(graph, oracles_for(graph), ledger, seed=0, n_jobs=1)
+    if tree.run(node_budget=NODES_BEFORE_ELIMINATION) is None:
+        elimination = Elimination.of(graph, ledger)
+        if elimination is None or elimination.run() is None:
+            tree.run()
     return ledger.upper_bound == -np.inf
 
 

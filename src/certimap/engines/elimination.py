@@ -64,7 +64,7 @@ class Elimination:
         if best > -math.inf:
             assignment = self.graph.model.pack(self._trace_back(buckets))
             ledger.offer(assignment, self.graph.model.value(assignment))
-        ledger.prove(best + self._margin())
+        ledger.prove(best + self._margin() if best > -math.inf else best)
         ledger.record("E", open_nodes=0)
         return ledger.stop_reason() or StopReason.EXHAUSTED
 
@@ -84,10 +84,16 @@ class Elimination:
         return {variables[i].name: variables[i].states[k] for i, k in chosen.items()}
 
     def _margin(self) -> float:
-        """Every joint state's value is a sum of one entry per table, in some order."""
-        sizes = (np.abs(t.log_values[np.isfinite(t.log_values)]).max(initial=0.0) for t in self._tables.terms)
-        magnitude = abs(self._tables.constant) + math.fsum(sizes)
-        return 2.0 * gamma(len(self._tables.terms) + len(self._order) + 4) * magnitude
+        """Rounding is monotone, so `best` is the largest of the joint states' values, each summed with its own errors.
+
+        Those of an optimal state are proportional to the sum of |entry|, at most twice the positive maxima of the
+        tables less their sum, which no feasible value exceeds. Large negative entries do not count.
+        """
+        tables = self._tables
+        highest = math.fsum(max(0.0, float(t.log_values.max())) for t in tables.terms)
+        largest = math.fsum(float(np.abs(t.log_values[t.log_values > -np.inf]).max()) for t in tables.terms)
+        magnitude = abs(tables.constant) + min(2.0 * highest + abs(tables.constant) + abs(self.ledger.log_map), largest)
+        return 2.0 * gamma(len(tables.terms) + len(self._order) + 4) * magnitude
 
 
 def _join(variable: int, bucket: Sequence[TableTerm], sizes: Sequence[int]) -> TableTerm:

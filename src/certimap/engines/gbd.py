@@ -139,7 +139,7 @@ class GeneralisedBenders:
 
     def solve_master(self) -> Floats | None:
         """Step 2: the relaxed master, solved to optimality over the variables' domains; None if it has no point."""
-        inner = Ledger(replace(Limits(), gap=MASTER_GAP, time_limit=self._seconds_left()))
+        inner = Ledger(Limits(gap=MASTER_GAP, max_nodes=self._nodes_left()), parent=self.ledger)
         stored = StoredConstraints(self.graph, self.constraints)
         aggregated = replace(self.graph, blocks=((),), private=((),), batches=(stored.batch,))
         master = BranchAndCut(aggregated, [stored], inner, proposer=RelaxedPoints(stored, inner))
@@ -207,9 +207,9 @@ class GeneralisedBenders:
             np.add.at(u, part.columns, part.u)
         return Constraint(u, math.fsum(p.h for p in parts), feasibility, parts)
 
-    def _seconds_left(self) -> float | None:
-        limit = self.ledger.limits.time_limit
-        return None if limit is None else max(limit - self.ledger.seconds, 1e-3)
+    def _nodes_left(self) -> int | None:
+        limit = self.ledger.limits.max_nodes
+        return None if limit is None else max(1, limit - self.ledger.nodes)
 
 
 def _constant_parts(oracle: Oracle) -> list[Multiplier]:

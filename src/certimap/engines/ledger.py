@@ -41,8 +41,10 @@ def checked_limits(tol: float, max_nodes: int | None, time_limit: float | None) 
 class Ledger:
     """Keeps log_map <= MAP <= upper_bound. Only engines that proved a bound call `prove`."""
 
-    def __init__(self, limits: Limits, callback: Callback | None = None) -> None:
+    def __init__(self, limits: Limits, callback: Callback | None = None, parent: Ledger | None = None) -> None:
+        """`parent`: of a solve within a solve, which stops as well when the outer one has to."""
         self.limits = limits
+        self._parent = parent
         self.assignment: Mapping[str, Any] | None = None
         self.log_map = -math.inf
         self.upper_bound = math.inf
@@ -121,6 +123,8 @@ class Ledger:
         limits = self.limits
         if self.interrupted:
             return StopReason.INTERRUPTED
+        if self._parent is not None and (reason := self._parent.urgent_reason()) is not None:
+            return reason
         if limits.time_limit is not None and self.seconds >= limits.time_limit:
             return StopReason.TIME
         if limits.memory_limit is not None and resident_megabytes() >= limits.memory_limit:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from certimap.model.checks import finite
+from certimap.model.checks import LARGEST, finite
 from certimap.model.domains import Integer
 from certimap.model.errors import ModelError
 from certimap.model.expressions import Atom, LinearExpression, Variable, as_expression, as_variables
@@ -115,6 +115,8 @@ def _sparse_table(
             raise ModelError(f"{label}: state {state!r} has {len(joint)} entries for {len(scope)} variables")
         for j, (v, s) in enumerate(zip(scope, joint, strict=True)):
             positions[i, j] = v.state(s) - v.states[0]
+    if len(np.unique(positions, axis=0)) < len(positions):
+        raise ModelError(f"{label}: a state is listed twice, by its number and by its label")
     values = _numbers(label, list(entries.values()))
     _check_log_values(label, values)
     keep = values > -np.inf
@@ -137,6 +139,8 @@ def _check_log_values(label: str, values: NDArray[np.float64]) -> None:
         raise ModelError(f"{label}: a log-value is NaN; allowed are finite numbers and -inf")
     if (values == np.inf).any():
         raise ModelError(f"{label}: a log-value is +inf; allowed are finite numbers and -inf")
+    if (np.abs(values[values > -np.inf]) > LARGEST).any():
+        raise ModelError(f"{label}: a log-value lies beyond ±{LARGEST:g}; to exclude a state use -inf")
     if not (values > -np.inf).any():
         raise ModelError(f"{label}: every log-value is -inf, so every point is excluded")
 

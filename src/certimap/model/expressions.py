@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from certimap.model.checks import finite, is_finite
+from certimap.model.checks import finite, is_finite, shown
 from certimap.model.domains import (
     Categorical,
     Domain,
@@ -118,7 +118,7 @@ class LinearExpression:
     def __mul__(self, factor: float) -> LinearExpression:
         if not is_finite(factor):
             raise ModelError(
-                f"a linear expression can be multiplied by a number only, and a finite one, got {factor!r}"
+                f"a linear expression can be multiplied by a number only, and a finite one, got {shown(factor)}"
             )
         return LinearExpression({a: c * float(factor) for a, c in self.terms.items()}, self.constant * float(factor))
 
@@ -126,7 +126,9 @@ class LinearExpression:
 
     def __truediv__(self, divisor: float) -> LinearExpression:
         if not is_finite(divisor) or divisor == 0:
-            raise ModelError(f"a linear expression can be divided by a number only, finite and not 0, got {divisor!r}")
+            raise ModelError(
+                f"a linear expression can be divided by a number only, finite and not 0, got {shown(divisor)}"
+            )
         return LinearExpression({a: c / divisor for a, c in self.terms.items()}, self.constant / divisor)
 
     def __le__(self, other: object) -> Constraint:
@@ -317,7 +319,7 @@ def as_expression(given: object) -> LinearExpression:
         return LinearExpression({given.numeric(): 1.0})
     if is_finite(given):
         return LinearExpression({}, float(cast(float, given)))
-    raise ModelError(f"expected a finite number, a variable or a linear expression, got {given!r}")
+    raise ModelError(f"expected a finite number, a variable or a linear expression, got {shown(given)}")
 
 
 def linear(terms: Any, constant: float = 0.0) -> LinearExpression:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from certimap.model.arrays import Array
-from certimap.model.checks import is_finite
+from certimap.model.checks import is_finite, shown
 from certimap.model.constraints import check_possible, no_constraint
 from certimap.model.domains import Categorical, Domain, Integer, PositiveDefinite, Real, Simplex, is_integer
 from certimap.model.errors import ModelError
@@ -76,9 +76,11 @@ class Model:
         self, name: str, lower: int | None = None, upper: int | None = None, shape: int | tuple[int, ...] | None = None
     ) -> Any:
         """A whole number in lower .. upper."""
-        if lower is None or upper is None or not (is_integer(lower) and is_integer(upper)) or lower > upper:
+        whole = all(is_integer(bound) and is_finite(int(cast(int, bound))) for bound in (lower, upper))
+        if lower is None or upper is None or not whole or lower > upper:
             raise ModelError(
-                f"integer {name!r}: bounds must be whole numbers with lower <= upper, got {lower!r}, {upper!r}"
+                f"integer {name!r}: bounds must be whole numbers with lower <= upper, "
+                f"got {shown(lower)}, {shown(upper)}"
             )
         return self._declare(name, Integer(int(lower), int(upper)), shape)
 
@@ -94,7 +96,9 @@ class Model:
         Continuous parameters of many factors (means, precisions) are better projected out inside a block.
         """
         if lower is None or upper is None or not (is_finite(lower) and is_finite(upper) and lower <= upper):
-            raise ModelError(f"real {name!r}: bounds must be finite with lower <= upper, got {lower!r}, {upper!r}")
+            raise ModelError(
+                f"real {name!r}: bounds must be finite with lower <= upper, got {shown(lower)}, {shown(upper)}"
+            )
         return self._declare(name, Real(float(lower), float(upper)), shape)
 
     def simplex(self, name: str, size: int, lower: float = 0.0, shape: int | tuple[int, ...] | None = None) -> Any:

@@ -77,12 +77,12 @@ class PairTables(FiniteOracle):
         u, kinds = u[term], kinds[term]
         optimality = np.flatnonzero(kinds == OPTIMALITY)
         u[optimality] = centred(u[optimality], self.starts)
-        h = np.zeros(len(term))  # Hall's condition holds in integers: no margin
-        of = term[optimality]
-        h[optimality] = self._conjugates_of(of, u[optimality])
+        feasibility = np.flatnonzero(kinds == FEASIBILITY)
+        h = np.empty(len(term))
+        h[optimality] = self._conjugates_of(term[optimality], u[optimality])
+        h[feasibility] = self._hall(term[feasibility], u[feasibility])
         excess = t[term] - np.einsum("ew,ew->e", u, y[self.scope[term]]) - h
-        violated = (kinds == FEASIBILITY) | (excess > tolerance)
-        kept = np.flatnonzero(violated)
+        kept = np.flatnonzero(np.where(kinds == FEASIBILITY, h == 0.0, excess > tolerance))
         flags = np.zeros(len(kept), dtype=bool)
         return Cuts(term[kept], u[kept], h[kept], flags, kinds[kept] == FEASIBILITY)
 
@@ -90,6 +90,13 @@ class PairTables(FiniteOracle):
         h = np.empty(len(u))
         conjugate_pairs(self.theta[terms], u, h)
         return self._with_margin(h, u, self._magnitude[terms])
+
+    def _hall(self, terms: Ints, u: Floats) -> Floats:
+        """The largest -u over the finite entries; 0 by Hall's condition. In integers, so without margin."""
+        indicator = np.where(self._excluded[terms], -np.inf, 0.0)
+        h = np.empty(len(u))
+        conjugate_pairs(indicator, u, h)
+        return h
 
     def _with_margin(self, h: Floats, u: Floats, magnitude: Floats) -> Floats:
         """Two subtractions of numbers no larger than this scale."""

@@ -63,21 +63,21 @@ def conjugate(factor: Factor, cut: Cut) -> float:
 def _table(factor: Factor, cut: Cut) -> float:
     assert isinstance(factor, Table)
     total = _values(factor.log_values, cut)
-    magnitude = _largest(total)
+    size = np.abs(total)
     for axis, gain in enumerate(_gains(factor.log_values.shape, cut)):
-        magnitude += _largest(gain)
-        total = total + gain.reshape([-1 if i == axis else 1 for i in range(total.ndim)])
-    return _raised(float(total.max()), total.ndim + 1, magnitude)
+        along = [-1 if i == axis else 1 for i in range(total.ndim)]
+        total, size = total + gain.reshape(along), size + np.abs(gain).reshape(along)
+    return _largest_raised(total, size, total.ndim + 1)
 
 
 def _sparse_table(factor: Factor, cut: Cut) -> float:
     assert isinstance(factor, SparseTable)
     gains = _gains([len(v.states) for v in factor.scope], cut)
     total = _values(factor.log_values, cut)
-    magnitude = _largest(total) + sum(_largest(gain) for gain in gains)
+    size = np.abs(total)
     for gain, positions in zip(gains, factor.positions.T, strict=True):
-        total = total + gain[positions]
-    return _raised(float(total.max(initial=-math.inf)), len(gains) + 1, magnitude)
+        total, size = total + gain[positions], size + np.abs(gain[positions])
+    return _largest_raised(total, size, len(gains) + 1)
 
 
 def _potts(factor: Factor, cut: Cut) -> float:
@@ -124,6 +124,14 @@ def _allowed(lower: Floats, upper: Floats) -> Flags:
     forced = lower > 0.0
     allowed = upper >= 1.0
     return allowed & forced & (forced.sum() == 1) if forced.any() else allowed
+
+
+def _largest_raised(total: Floats, size: Floats, roundings: int) -> float:
+    """The largest entry, each raised by its own error: a huge negative one does not blur the others."""
+    possible = total > -math.inf
+    if not possible.any():
+        return -math.inf
+    return up(float((total[possible] + margin(roundings + 2, 1.0) * size[possible]).max()))
 
 
 def _largest(values: Floats) -> float:

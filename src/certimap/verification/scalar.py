@@ -114,9 +114,10 @@ class _Sum:
         return min(above_ends, up(up(self.value(middle).high + tilt) + bend))
 
     def _concave_bound(self, left: float, right: float) -> float:
-        """Tangents next to the peak, at points a short way from it that suits most functions, or wide intervals."""
+        """Tangents next to the peak, a short way from it that suits most functions, wide or huge intervals."""
         peak = self._peak(left, right)
-        steps = (share * (abs(peak) + right - left) for share in (1e-9, 1e-12))
+        reach = abs(peak) + right - left
+        steps = (1e-9 * reach, 1e-12 * reach, 1e-9 * max(1.0, abs(peak)))
         return min(self._tangents(left, max(left, peak - step), min(right, peak + step), right) for step in steps)
 
     def _tangents(self, left: float, a: float, b: float, right: float) -> float:
@@ -142,7 +143,7 @@ class _Sum:
             c = self.curvature(s, s).middle
             newton = s - d / c if math.isfinite(c) and c < 0.0 else math.nan
             following = newton if left < newton < right else left + 0.5 * (right - left)
-            if abs(following - s) <= 1e-12 * (abs(s) + right - left):
+            if abs(following - s) <= 1e-15 * (abs(s) + right - left):
                 return following
             s = following
         return s
