@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from certimap.engines.ledger import Ledger, Limits
 from certimap.engines.proof import tree_certificate
 from certimap.graph.compile import compile_model
 from certimap.oracles.protocol import Box, oracles_for
-from certimap.solver import solve
+from certimap.solver import solve as solve_by
+
+solve = partial(solve_by, algorithm="branch-and-cut")
 
 
 def frustrated_grid(size=5, seed=1):
