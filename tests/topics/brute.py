@@ -48,7 +48,9 @@ class Corpus:
         """All labellings of the cells, shape (L, C), and their values; -inf where a constraint is violated."""
         document, word = np.nonzero(self.counts)
         count, K = self.counts[document, word], self.n_topics
-        labels = np.array(list(itertools.product(range(K), repeat=len(count))), dtype=np.int64).reshape(-1, len(count))
+        labels = np.array(list(itertools.product(range(K), repeat=len(count))), dtype=np.int64).reshape(
+            K ** len(count), -1
+        )
         tokens = np.zeros((len(labels), *self.counts.shape, K), dtype=np.int64)
         for c, (d, v) in enumerate(zip(document, word, strict=True)):
             tokens[np.arange(len(labels)), d, v, labels[:, c]] = count[c]

@@ -35,7 +35,8 @@ class PricingArrays(NamedTuple):
         n_documents: the factors before this one are documents.
         min_documents: of a topic.
         mass: V e.
-        magnitude: sum over the factors of max |h_f|, and max |phi(n + V e)|.
+        magnitude: sum over the factors of max |h_f| and max n_f + a or e, and the same of the normaliser: what
+            rounding errors of values are relative to.
     """
 
     start: IntArray
@@ -88,7 +89,12 @@ def pricing_arrays(cells: Cells, prior: TopicPrior, rules: ColumnRules, min_docu
         n_documents=D,
         min_documents=min_documents,
         mass=V * prior.e,
-        magnitude=float(sum(np.abs(t).max() for t in tables) + np.abs(normaliser).max()),
+        magnitude=float(
+            sum(np.abs(t).max() for t in tables)
+            + (total + shift).sum()
+            + np.abs(normaliser).max()
+            + (cells.count.sum() + V * prior.e)
+        ),
     )
 
 

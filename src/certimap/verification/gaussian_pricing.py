@@ -11,15 +11,11 @@ be handed back; so none is, and then the rules hold for all sets above the thres
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from certimap.certificate import CertificateError
 from certimap.model.partition import Partition
 from certimap.verification.gaussian_boxes import recorded_boxes
 from certimap.verification.gaussian_cloud import whiten
@@ -27,22 +23,11 @@ from certimap.verification.gaussian_search import Family, Search
 from certimap.verification.gaussian_values import ClusterValues
 from certimap.verification.pricing import PriceClaim, PricingCheck, too_heavy
 from certimap.verification.proof import Effort, Replay
+from certimap.verification.replay import FoundSets, Sampler, below, patience
 from certimap.verification.subsets import GroupRules
 
 WHOLE_WORK = 3e7  # solver's nodes times groups that are searched again in any case: some ten seconds
 OVERHEAD = 20  # groups' worth of a node's own cost
-PATIENCE = 50  # times the solver's nodes that a replay may take, and
-LEAST_PATIENCE = 200_000
-
-_UNCONFIRMED = "the price of a leaf cannot be confirmed"
-
-
-def recorded_nodes(record: Mapping[str, object]) -> int:
-    """The solver's nodes, as the certificate states them."""
-    try:
-        return int(np.asarray(record["nodes"], dtype=np.int64).sum())
-    except (KeyError, TypeError, ValueError) as error:
-        raise CertificateError(f"the pricing of a leaf is malformed: {error}") from None
 
 
 class GaussianPricing(PricingCheck):
@@ -53,14 +38,12 @@ class GaussianPricing(PricingCheck):
     ) -> None:
         self._values = ClusterValues(factor.arrays(), factor.n_clusters, rewards)
         self._lightest = sorted(self._values.weights)
-        self._rng = np.random.default_rng(effort.seed)
         work = float(solver_nodes) * (len(factor.items) + OVERHEAD)
-        self._share = 1.0 if effort.full else min(1.0, WHOLE_WORK / max(1.0, work))
-        self._replay = Replay(0, 0, 0, 0, 0, effort.seed)
+        self._sampler = Sampler(effort, WHOLE_WORK / max(1.0, work))
 
     @property
     def replay(self) -> Replay:
-        return self._replay
+        return self._sampler.replay
 
     def value(self, members: Collection[int]) -> tuple[Fraction, Fraction]:
         return self._values.value(members)
@@ -80,17 +63,22 @@ class GaussianPricing(PricingCheck):
         prices = self._prices(claim)
         cloud = whiten(self._values, rules.groups, prices, np.asarray(claim.record.get("rotation", 0.0), dtype=float))
         boxes, nodes = recorded_boxes(claim.record, cloud, low, high)
-        target = _below(threshold - cloud.level - cloud.error)
+        target = below(threshold - cloud.level - cloud.error)
         slack = float(claim.price - threshold + 2 * cloud.error) * (1.0 + 1e-12)
         apart = np.zeros((n_groups, n_groups), dtype=bool)
         for a, b in rules.apart:
             apart[a, b] = apart[b, a] = True
-        sets = _Found(self._values, claim, prices, threshold)
+
+        def reduced(groups: Sequence[int], members: Sequence[int]) -> Fraction:
+            """What the search bounds: soft links enter through the prices."""
+            value = self._values.value(members)[1] - self._values.reward(members)
+            return value - sum((prices[g] for g in groups), Fraction(0))
+
+        sets = FoundSets(claim, threshold, lambda members: self._values.value(members)[1], reduced)
         search = Search(cloud, Family(low, high, apart), target, slack, sets.add)
-        chosen = self._sample(nodes)
-        limit = max(LEAST_PATIENCE, PATIENCE * int(nodes[chosen].sum()))
-        search.run(boxes.take(chosen), limit)
-        self._count(nodes, chosen, search.nodes)
+        chosen = self._sampler.draw(nodes)
+        search.run(boxes.take(chosen), patience(nodes, chosen))
+        self._sampler.count(nodes, chosen, search.nodes)
         return sets.listed
 
     def _weight_limits(self, rules: GroupRules) -> tuple[float, float]:
@@ -112,58 +100,3 @@ class GaussianPricing(PricingCheck):
                 prices[a] -= r / 2
                 prices[b] -= r / 2
         return prices
-
-    def _sample(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """All boxes, or boxes drawn uniformly until they hold this check's share of the solver's nodes."""
-        if self._share >= 1.0 or len(nodes) <= 1:
-            return np.arange(len(nodes))
-        order = self._rng.permutation(len(nodes))
-        held = np.cumsum(nodes[order])
-        return np.sort(order[: 1 + int(np.searchsorted(held, self._share * held[-1]))])
-
-    def _count(self, nodes: NDArray[np.int64], chosen: NDArray[np.int64], visited: int) -> None:
-        done = self._replay
-        self._replay = replace(
-            done,
-            boxes=done.boxes + len(nodes),
-            replayed=done.replayed + len(chosen),
-            nodes=done.nodes + int(nodes.sum()),
-            replayed_nodes=done.replayed_nodes + int(nodes[chosen].sum()),
-            visited=done.visited + visited,
-        )
-
-
-class _Found:
-    """Sets that a search hands back: none may refute the price, the admitted ones above the threshold are listed."""
-
-    def __init__(
-        self, values: ClusterValues, claim: PriceClaim, prices: Sequence[Fraction], threshold: Fraction
-    ) -> None:
-        self._values, self._claim, self._prices, self._threshold = values, claim, prices, threshold
-        self._seen: set[bytes] = set()
-        self.listed: set[frozenset[int]] = set()
-
-    def add(self, chosen: NDArray[np.bool_]) -> None:
-        key = np.packbits(chosen).tobytes()
-        if key in self._seen:
-            return
-        self._seen.add(key)
-        rules: GroupRules = self._claim.rules
-        groups = np.flatnonzero(chosen).tolist()
-        members = [i for g in groups for i in rules.groups[g]]
-        value = self._values.value(members)[1]
-        reduced = value - sum((self._claim.multipliers[i] for i in members), Fraction(0))
-        admitted = rules.admit(chosen.tolist())
-        if admitted and reduced > self._claim.price:
-            raise too_heavy()
-        bound = value - self._values.reward(members) - sum((self._prices[g] for g in groups), Fraction(0))
-        if bound > self._claim.price:
-            raise CertificateError(f"{_UNCONFIRMED}: it bounds the admitted sets only, not the family of its proof")
-        if admitted and reduced > self._threshold:
-            self.listed.add(frozenset(members))
-
-
-def _below(value: Fraction) -> float:
-    """A float that is not above the fraction."""
-    rounded = float(value)
-    return rounded if Fraction(rounded) <= value else math.nextafter(rounded, -math.inf)

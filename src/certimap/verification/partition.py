@@ -22,12 +22,14 @@ from certimap.certificate import Certificate, CertificateError
 from certimap.model.model import Model
 from certimap.model.partition import OneDimensionalClusters
 from certimap.verification.exact_cover import lightest_cover
-from certimap.verification.gaussian_pricing import GaussianPricing, recorded_nodes
+from certimap.verification.gaussian_pricing import GaussianPricing
 from certimap.verification.one_dimensional import OneDimensionalPricing
 from certimap.verification.partition_problem import PartitionProblem, restate_partition
 from certimap.verification.pricing import PriceClaim, PricingCheck, too_heavy
 from certimap.verification.proof import ALLOWANCE, Effort, Proof, Replay
+from certimap.verification.replay import recorded_nodes
 from certimap.verification.subsets import GroupRules, Weighted, find_heavier
+from certimap.verification.topic_pricing import TopicPricing
 
 MAX_COVER_STEPS = 2_000_000
 
@@ -141,10 +143,11 @@ def _pricing(problem: PartitionProblem, leaves: Iterable[Mapping[str, Any]], eff
     factor = problem.factor
     if isinstance(factor, OneDimensionalClusters):
         return OneDimensionalPricing(factor, problem.rewards)
-    if factor.kind == "gaussian_clusters":
-        nodes = sum(recorded_nodes(leaf["pricing"]) for leaf in leaves if leaf.get("pricing"))
-        return GaussianPricing(factor, problem.rewards, effort, nodes)
-    raise CertificateError(f"no check is known for partitions of kind {factor.kind!r}")
+    searched = {"gaussian_clusters": GaussianPricing, "topic_clusters": TopicPricing}
+    if factor.kind not in searched:
+        raise CertificateError(f"no check is known for partitions of kind {factor.kind!r}")
+    nodes = sum(recorded_nodes(leaf["pricing"]) for leaf in leaves if leaf.get("pricing"))
+    return searched[factor.kind](factor, problem.rewards, effort, nodes)
 
 
 def _value(certificate: Certificate, model: Model, problem: PartitionProblem, pricing: PricingCheck) -> float | None:
