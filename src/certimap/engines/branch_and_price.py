@@ -17,7 +17,7 @@ import numpy as np
 from certimap.certificate import Certificate
 from certimap.engines.column_master import ColumnMaster, ColumnPool, DualPoint
 from certimap.engines.ledger import Ledger
-from certimap.engines.margin_search import MarginSearch
+from certimap.engines.margin_search import MarginSearch, Room
 from certimap.engines.partition_problem import labels_of, read_problem
 from certimap.engines.partition_search import PartitionSearch
 from certimap.engines.price_tree import LeafKind, LeafProof, PriceNode, PriceTree
@@ -37,8 +37,6 @@ FEASIBILITY_NODES = 100_000
 LISTED_COLUMNS = 2000
 COVER_STEPS = 200_000
 PRECISION = 1e-9  # relative: smaller reduced values are noise of the LP
-LEAST_ROOM, USUAL_ROOM = 1e-4, 1e-3  # relative: how far above the incumbent a margin is asked for
-WIDER = 1.5
 SPARE = 0.02  # of the room: lets certified pricing tell the binding columns from better ones despite its rounding
 DUAL_SHARE = 0.4  # of the time left, for the search of multipliers before certified pricing
 ROUNDING = 1e-12  # relative margin between a closed-form value and what its exact arithmetic might give
@@ -95,7 +93,7 @@ class BranchAndPrice:
             return
         deep = self.block.margin_pays and self.labels is not None
         shares = self.deepen(node, rules) if deep else self.generate(node, rules)
-        if node.bound > self.ledger.cutoff and self.ledger.stop_reason() is None:
+        if not deep and node.bound > self.ledger.cutoff and self.ledger.stop_reason() is None:
             self.close_by_list(node, rules)
         closed = node.bound <= self.ledger.cutoff or node.proof.kind is LeafKind.COLUMNS
         pair = None if closed else choose_pair(rules, *shares)
@@ -225,27 +223,33 @@ class BranchAndPrice:
         return masks, shares
 
     def deepen(self, node: PriceNode, rules: ColumnRules) -> tuple[Masks, Floats]:
-        """Bound the node at the point of largest margin; unless that closes it, the columns found with their shares."""
+        """Bound the node at the point of largest margin and close it by its list of columns, with less room where that
+        is too long; unless that closes it, the columns found with their shares.
+        """
         problem, ledger = self.problem, self.ledger
         search = MarginSearch(
             self.block, self.pool, rules, problem.n_clusters, self._empty_value, self._near(rules), self._rng
         )
-        scale = max(1.0, abs(self.value))
-        room = ledger.cutoff - ledger.log_map
-        room = room if room >= LEAST_ROOM * scale else USUAL_ROOM * scale
+        room = Room(ledger.cutoff - ledger.log_map, scale=max(1.0, abs(self.value)))
         while ledger.stop_reason() is None or ledger.upper_bound == math.inf:
             ledger.iterations += 1
-            dual = search.settle(self.value - problem.offset + (1.0 - SPARE) * room, self._dual_time())
+            dual = search.settle(self.value - problem.offset + (1.0 - SPARE) * room.width, self._dual_time())
             if dual is None:
                 least = search.master.least_bound()
-                if least is None:
+                if least is None or not room.rule_out(least + problem.offset - self.value):
                     break
-                room = WIDER * max(room, least + problem.offset - self.value)
                 continue
-            columns = self.certify(node, rules, dual, 0.9 * SPARE * room / problem.n_clusters)
-            if node.bound <= ledger.cutoff or not search.add(columns, dual):
+            columns = self.certify(node, rules, dual, 0.9 * SPARE * room.width / problem.n_clusters)
+            if node.bound <= ledger.cutoff:
                 break
-        return self._shares(rules) if node.bound > ledger.cutoff else (self.pool.masks[:0], np.zeros(0))
+            if search.add(columns, dual):
+                continue
+            if ledger.stop_reason() is not None or not room.holds(node.bound - self.value):
+                break
+            if self.close_by_list(node, rules) or not room.narrow():
+                break
+        open_ = node.bound > ledger.cutoff and node.proof.kind is not LeafKind.COLUMNS
+        return self._shares(rules) if open_ else (self.pool.masks[:0], np.zeros(0))
 
     def certify(self, node: PriceNode, rules: ColumnRules, dual: DualPoint, noise: float) -> Masks:
         """Certified pricing at these multipliers; improves the node's bound and returns the columns met."""
@@ -271,15 +275,17 @@ class BranchAndPrice:
         return pricing.columns
 
     # --------------------------------------------------------------------------------------------- closing the LP gap
-    def close_by_list(self, node: PriceNode, rules: ColumnRules) -> None:
+    def close_by_list(self, node: PriceNode, rules: ColumnRules) -> bool:
         """List every column that a partition better than the incumbent may contain, and find the best such partition.
+
+        False if there are too many of them.
 
         If all clusters have reduced value <= P and the partition is worth more than L, none lies below
         L - offset - sum lambda - (K-1) P.
         """
         proof, ledger = node.proof, self.ledger
         if proof.multipliers is None or ledger.log_map == -math.inf:
-            return
+            return False
         clusters, incumbent = self.problem.n_clusters, ledger.log_map - self.problem.offset
         room = self._total(proof.multipliers, proof.price) - incumbent
         threshold = proof.price - room
@@ -293,7 +299,7 @@ class BranchAndPrice:
             proof.multipliers, rules, proof.price, threshold, LISTED_COLUMNS, self._effort(progress)
         )
         if listed is None:
-            return
+            return False
         positions = self.pool.add(listed)
         slack = proof.price - (self.pool.values[positions] - listed @ proof.multipliers)
         empty = None if self._empty_value is None else proof.price - self._empty_value
@@ -303,6 +309,7 @@ class BranchAndPrice:
         if cover.complete:
             value = _with_rounding(ledger.log_map)
             node.improve(LeafProof(LeafKind.COLUMNS, value, proof.multipliers, proof.price, listed, proof.pricing))
+        return cover.complete
 
     # ------------------------------------------------------------------------------------------------------- internal
     def record(self, source: str, pending: float = -math.inf) -> None:

@@ -22,17 +22,26 @@ from certimap.engines.column_master import DualPoint
 from certimap.oracles.partition import ColumnRules, Floats, Ints, Masks
 
 LARGEST_MARGIN = 5.0
+VIOLATION = 1e-7
+ENTERING = 200  # rows that enter the LP at once, the most violated ones
+SPARE_ROWS = 300  # more than this above the number of multipliers, and slack rows leave the LP again
 
 
 class MarginMaster:
-    """The LP of one node; `near` holds the clusters of the incumbent, from which distances count."""
+    """The LP of one node; `near` holds the clusters of the incumbent, from which distances count.
+
+    Of the thousands of columns known only those that were violated lately are rows of the LP.
+    """
 
     def __init__(self, rules: ColumnRules, n_clusters: int, empty_value: float | None, near: Masks) -> None:
         self.rules = rules
-        self.columns = np.zeros(0, dtype=np.int64)  # positions in the pool, in the order of the rows after the first
+        self.columns = np.zeros(0, dtype=np.int64)  # positions in the pool of all columns known
         self.margin = 0.0
         self._near = near
         self._clusters = n_clusters
+        self._room = np.zeros((1024, rules.n_groups + 2))  # rows of the columns known, by groups, sigma and t
+        self._values = np.zeros(0)
+        self._listed = np.zeros(0, dtype=np.int64)  # which of them are rows of the LP, after the first one
         self._lp = LinearProgram()
         groups = rules.n_groups
         cost = np.zeros(groups + 2)
@@ -64,19 +73,23 @@ class MarginMaster:
         return np.asarray(np.sqrt(differing.min(axis=1)))
 
     def add(self, positions: Ints, masks: Masks, values: Floats) -> int:
-        """Add the rows of columns that are not in yet; returns how many."""
+        """Take in the columns that are not known yet; returns how many."""
         new = np.flatnonzero(~np.isin(positions, self.columns))
         if not len(new):
             return 0
         by_group = masks[new][:, self.rules.representative].astype(float)
         rows = np.hstack([by_group, np.ones((len(new), 1)), -self.distances(masks[new])[:, None]])
-        self._lp.add_rows(values[new], np.full(len(new), math.inf), sparse.csr_array(rows))
+        known = len(self.columns)
+        while known + len(new) > len(self._room):
+            self._room = np.concatenate([self._room, np.zeros_like(self._room)])
+        self._room[known : known + len(new)] = rows
+        self._values = np.concatenate([self._values, values[new]])
         self.columns = np.concatenate([self.columns, positions[new]])
         return len(new)
 
     def solve(self) -> DualPoint | None:
         """The dual point of largest margin; None if the columns rule the prescribed bound out."""
-        if self._lp.solve() is not LpStatus.OPTIMAL:
+        if not self._settle():
             return None
         point = self._lp.column_values
         self.margin = float(point[-1])
@@ -88,7 +101,7 @@ class MarginMaster:
         """Positions of the columns that hold the margin down, the tightest first."""
         weight = np.abs(self._lp.row_duals[1:])
         order = np.argsort(-weight, kind="stable")
-        return self.columns[order[weight[order] > 1e-9]]
+        return self.columns[self._listed[order[weight[order] > 1e-9]]]
 
     def least_bound(self) -> float | None:
         """The smallest V that the columns found allow, the value of the column master."""
@@ -97,7 +110,36 @@ class MarginMaster:
         weight = np.append(np.ones(groups), float(self._clusters))
         self._lp.set_costs(np.append(prices, margin), np.append(-weight, 0.0))
         self._lp.set_row_bounds([0], [-math.inf], [math.inf])
-        status = self._lp.solve()
+        solved = self._settle()
         value = -self._lp.value
         self._lp.set_costs(np.append(prices, margin), np.append(np.zeros(groups + 1), 1.0))
-        return value if status is LpStatus.OPTIMAL else None
+        return value if solved else None
+
+    def _settle(self) -> bool:
+        """Solve over all columns known: violated ones enter the LP until there are none."""
+        rows = self._room[: len(self.columns)]
+        while True:
+            self._drop_slack_rows()
+            status = self._lp.solve()
+            if status is LpStatus.OPTIMAL:
+                # Not by BLAS, whose threads cost more than a product of this size.
+                short = self._values - np.einsum("ij,j->i", rows, self._lp.column_values)
+            elif status is LpStatus.UNBOUNDED and len(self._listed) < len(rows):
+                short = self._values.copy()  # too few rows yet: those of large value first
+            else:
+                return False
+            short[self._listed] = -math.inf
+            worst = np.argsort(-short, kind="stable")[:ENTERING]
+            worst = worst[short[worst] > VIOLATION]
+            if not len(worst):
+                return True
+            self._lp.add_rows(self._values[worst], np.full(len(worst), math.inf), sparse.csr_array(rows[worst]))
+            self._listed = np.concatenate([self._listed, worst])
+
+    def _drop_slack_rows(self) -> None:
+        if len(self._listed) <= self.rules.n_groups + SPARE_ROWS:
+            return
+        slack = self._lp.basic()[1]
+        slack[0] = False
+        self._lp.delete_rows(np.flatnonzero(slack))
+        self._listed = self._listed[~slack[1:]]

@@ -15,6 +15,37 @@ QUIET_ROUNDS = 3  # without a violated column: the point is taken as settled
 CLIMBED_FROM = 50  # binding columns around which the block looks for better ones
 VIOLATION = 1e-6
 INWARDS = 0.6
+LEAST_ROOM, USUAL_ROOM = 1e-4, 1e-3  # relative to the value
+WIDER, NARROWER, CLOSEST = 1.5, 0.3, 1.1
+
+
+class Room:
+    """How far above the incumbent a bound is asked for.
+
+    More where the columns found rule a bound out; less, once a bound is proved, where the columns within it are too
+    many to list.
+    """
+
+    def __init__(self, wanted: float, scale: float) -> None:
+        self.width = wanted if wanted >= LEAST_ROOM * scale else USUAL_ROOM * scale
+        self._smallest = LEAST_ROOM * scale
+        self._proved: float | None = None
+
+    def holds(self, room: float) -> bool:
+        """Whether a proof came as close as was asked for."""
+        return room <= WIDER * self.width
+
+    def rule_out(self, needed: float) -> bool:
+        """Columns were found for which the bound needs this much; False if what is proved can hardly be improved."""
+        self._smallest = max(self._smallest, needed)
+        self.width = WIDER * max(self.width, needed) if self._proved is None else CLOSEST * self._smallest
+        return self._proved is None or self.width < self._proved / CLOSEST
+
+    def narrow(self) -> bool:
+        """Ask for less than was proved; False if there is no less."""
+        self._proved = self.width
+        self.width = max(NARROWER * self.width, CLOSEST * self._smallest)
+        return self.width < self._proved / CLOSEST
 
 
 class MarginSearch:

@@ -24,6 +24,7 @@ BATCH = 1 << 20  # nodes of a launch
 POOL_SHARE = 0.6  # of the free memory
 LEAST_ROOM = 4096
 REPORT_EVERY = 0.5  # seconds
+ENCORES = 20  # launches after the first set found: whoever wants one has use for some more
 _EMPTY, _LEAF = -1, -2  # marks of slots, as in batch.hpp
 
 
@@ -101,15 +102,16 @@ class Batch:
         max_nodes: int | None,
         should_stop: Callable[[float, int], bool],
     ) -> BatchResult:
-        """Empty the pool, or stop early: at a set found unless `keep_going`, at a limit, when told to, when it is full.
+        """Empty the pool, or stop early: soon after a set found unless `keep_going`, at a limit, told to, or full.
 
         `should_stop` is asked now and then, with the bound of what is open and the nodes so far.
         """
         found: list[NDArray[np.bool_]] = [np.zeros((0, self.items), dtype=np.bool_)]
-        found_bound, count = -math.inf, 0
+        found_bound, count, encores = -math.inf, 0, 0
         reported = time.perf_counter()
-        while 0 < self.size < self.pool.capacity and (keep_going or not count) and count < max_found:
+        while 0 < self.size < self.pool.capacity and encores <= ENCORES and count < max_found:
             masks, best = self._step()
+            encores += bool(count) and not keep_going
             found.append(masks)
             count += len(masks)
             found_bound = max(found_bound, best)
