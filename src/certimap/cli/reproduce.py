@@ -10,7 +10,8 @@ import typer
 from certimap.baselines.scip import is_available
 from certimap.cli.exits import Exit, fail, usage_errors
 from certimap.cli.output import plain_console
-from certimap.experiments.reproduce import PARTS, Settings, reproduce
+from certimap.experiments.reproduce import PARTS, reproduce
+from certimap.experiments.settings import Settings
 from certimap.report.html import MissingExtraError, require_extra
 
 NAMES = ", ".join(PARTS)
@@ -26,7 +27,7 @@ def reproduce_command(
     ),
     seconds: Annotated[
         float | None,
-        typer.Option(help="Limit of each proof and branch and bound; default 600, with --quick 4.", min=0.1),
+        typer.Option(help="Limit of each proof and branch and bound; default 600, with --quick 3.", min=0.1),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything that is random.", min=0)] = 0,
     data_home: Annotated[

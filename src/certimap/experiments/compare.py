@@ -13,11 +13,19 @@ from rich.console import Console
 from certimap._version import __version__
 from certimap.baselines.scip import is_available
 from certimap.experiments import prose
-from certimap.experiments.comparison import bound_note, clusterings, distance_table, distances, figure
+from certimap.experiments.comparison import (
+    LOG_MAP_HEADS,
+    bound_note,
+    clusterings,
+    distance_table,
+    distances,
+    figure,
+    log_map_cells,
+)
 from certimap.experiments.data import DataSet
 from certimap.experiments.figures import convergence_section, trace_section
+from certimap.experiments.methods import OURS
 from certimap.experiments.mixture_tasks import (
-    OURS,
     Effort,
     branch_and_bound_task,
     certimap_task,
@@ -27,7 +35,7 @@ from certimap.experiments.mixture_tasks import (
 )
 from certimap.experiments.tasks import Record, run_tasks
 from certimap.metrics import matched_agreement, variation_of_information
-from certimap.report.document import Cell, DataFile, Document, Section, Table, best_of
+from certimap.report.document import DataFile, Document, Section, Table
 from certimap.report.html import PACKAGES
 
 
@@ -42,17 +50,15 @@ class Comparison:
 
     def table(self) -> Table:
         """One row for each method."""
-        heads = ["", "as returned", "after refit", "upper bound", "gap", "bound is", "seconds"]
+        heads = [*LOG_MAP_HEADS, "seconds"]
         if self.data.labels is not None:
             heads += ["VoI to labels", "agreement"]
         shown = []
-        for record, strong in zip(self.records, best_of([r.refitted for r in self.records]), strict=True):
-            cells: list[Cell | str] = [record.method, figure(record.returned)]
-            cells.append(Cell(figure(record.refitted), strong=strong))
-            cells += [figure(record.bound), figure(record.gap), bound_note(record), figure(record.seconds, 2)]
+        for cells, record in zip(log_map_cells(self.records, {}), self.records, strict=True):
+            ends = [figure(record.seconds, 2)]
             if self.data.labels is not None:
-                cells += [figure(value) for value in self._against_labels(record)]
-            shown.append(tuple(cells))
+                ends += [figure(value) for value in self._against_labels(record)]
+            shown.append((*cells, *ends))
         return Table("comparison", "log MAP of every method, in nats", tuple(heads), tuple(shown))
 
     def file(self) -> DataFile:

@@ -8,11 +8,14 @@ from itertools import combinations, pairwise
 
 from numpy.typing import ArrayLike
 
+from certimap.experiments.methods import LABEL, PAPER_NAME, paper_name
 from certimap.experiments.tasks import Record
 from certimap.metrics import variation_of_information
-from certimap.report.document import Cell, Table
+from certimap.report.document import Cell, Table, best_of
 
-LABEL = "labels"
+Printed = Mapping[str, tuple[float | None, float | None]]  # value and bound by the paper's names of the methods
+LOG_MAP_HEADS = ("", "as returned", "after refit", "upper bound", "gap", "bound is")
+LOG_MAP_COLUMNS = ("method", "returned", "refitted", "bound", "bound_is", "printed_value", "printed_bound")
 
 
 def figure(value: float | None, digits: int = 3) -> str:
@@ -25,6 +28,46 @@ def figure(value: float | None, digits: int = 3) -> str:
 def beside(value: float | None, printed: float | None, digits: int = 3, *, strong: bool = False) -> Cell:
     """Our figure, and the paper's in brackets."""
     return Cell(figure(value, digits), "" if printed is None else f"[{printed:,}]", strong)
+
+
+def log_map_cells(found: Sequence[Record], printed: Printed) -> list[tuple[Cell | str, ...]]:
+    """Rows under `LOG_MAP_HEADS`: every method's values and its bound, the best value in bold."""
+    rows: list[tuple[Cell | str, ...]] = []
+    for record, strong in zip(found, best_of([record.refitted for record in found]), strict=True):
+        value, bound = printed.get(paper_name(record.method), (None, None))
+        rows.append(
+            (
+                record.method,
+                figure(record.returned),
+                beside(record.refitted, value, strong=strong),
+                beside(record.bound, bound),
+                figure(record.gap),
+                bound_note(record),
+            )
+        )
+    return rows
+
+
+def log_map_rows(found: Sequence[Record], printed: Printed) -> list[tuple[str | float | None, ...]]:
+    """The same numbers under `LOG_MAP_COLUMNS`."""
+    return [
+        (r.method, r.returned, r.refitted, r.bound, bound_note(r), *printed.get(paper_name(r.method), (None, None)))
+        for r in found
+    ]
+
+
+def order_remark(name: str, found: Sequence[Record], printed: Printed) -> str:
+    """How the methods rank by log MAP here and in the paper."""
+    ours = {r.method: r.refitted for r in found if r.method in PAPER_NAME and r.labels is not None}
+    paper = {
+        method: printed[stated][0] for method, stated in PAPER_NAME.items() if stated in printed and method in ours
+    }
+    theirs = {method: value for method, value in paper.items() if value is not None}
+    agreeing, pairs = same_order(ours, theirs)
+    return (
+        f"{name}, order of the methods: ours {order(ours)}; the paper's {order(theirs)}. "
+        f"{agreeing} of {pairs} pairs agree."
+    )
 
 
 def clusterings(records: Sequence[Record], labels: ArrayLike | None) -> dict[str, ArrayLike]:

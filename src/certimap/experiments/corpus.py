@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,9 +15,13 @@ from numpy.typing import NDArray
 from sklearn.datasets import fetch_20newsgroups
 from sklearn.feature_extraction.text import CountVectorizer
 
+from certimap.experiments.made_up import NAME as MADE_UP
+from certimap.experiments.made_up import made_up_texts
+
 LEAST_TOKENS = 2  # of a document, so that it has two halves
 MOST_ROUNDS = 50
 TOKEN = r"(?u)\b[a-zA-Z]{3,}\b"
+PATIENCE = 20.0  # seconds without an answer from the server of a data set
 
 
 class CorpusUnavailableError(Exception):
@@ -35,12 +41,30 @@ class Corpus:
         return int(self.counts.sum())
 
 
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """Texts to draw from; `remark` says why they are not the ones that the paper uses, where they are not."""
+
+    texts: tuple[str, ...]
+    name: str
+    remark: str = ""
+
+
 @lru_cache(maxsize=1)
+def collection(data_home: Path | None) -> Collection:
+    """20 Newsgroups; where it cannot be had, made-up documents."""
+    try:
+        return Collection(newsgroups(data_home), "20 Newsgroups")
+    except CorpusUnavailableError as error:
+        remark = f"{error} {MADE_UP[0].upper()}{MADE_UP[1:]} stand in for it: nothing here compares with the paper."
+        return Collection(made_up_texts(), MADE_UP, remark)
+
+
 def newsgroups(data_home: Path | None) -> tuple[str, ...]:
     """The texts of 20 Newsgroups without headers, footers and quotes; from the cache if it is there."""
     home = None if data_home is None else str(data_home)
     try:
-        with warnings.catch_warnings():
+        with _patience(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # one warning for every failed attempt
             bunch = fetch_20newsgroups(
                 data_home=home,
@@ -81,6 +105,17 @@ def draw_corpus(texts: Sequence[str], n_documents: int, n_words: int, seed: int,
         f"{len(kept)} random documents of {source}, their {len(words)} most frequent words, {kept.sum()} tokens"
     )
     return Corpus(kept, words, description)
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    """Wait for a server, yet not for ever: downloads have no limit of their own."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(PATIENCE)
+    try:
+        yield
+    finally:
+        socket.setdefaulttimeout(before)
 
 
 def _count(texts: Sequence[str], n_words: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:

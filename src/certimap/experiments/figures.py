@@ -10,7 +10,7 @@ import numpy as np
 from certimap.experiments import prose
 from certimap.experiments.data import DataSet
 from certimap.experiments.factor_form import FactorForm, mixture_factor_form, topic_factor_form
-from certimap.experiments.mixture_tasks import OURS
+from certimap.experiments.methods import OURS
 from certimap.experiments.tasks import Record
 from certimap.mixture.prior import NormalWishartPrior
 from certimap.report.document import DataFile, Picture, Section

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from certimap.baselines.scip import NAME as BRANCH_AND_BOUND
-from certimap.baselines.variational_mixture import NAME as VARIATIONAL
 from certimap.experiments import printed, prose
 from certimap.experiments.comparison import (
-    LABEL,
+    LOG_MAP_COLUMNS,
+    LOG_MAP_HEADS,
     beside,
     bound_note,
     clusterings,
     distance_table,
     distances,
     figure,
-    order,
-    same_order,
+    log_map_cells,
+    log_map_rows,
+    order_remark,
 )
-from certimap.experiments.mixture_tasks import OURS
+from certimap.experiments.methods import LABEL, OURS, paper_name
 from certimap.experiments.tasks import Record
 from certimap.metrics import matched_agreement
 from certimap.report.document import Cell, DataFile, Section, Table, best_of
 
-MODE, BEST = "Gibbs, mode of bins", "Gibbs, best sample"
-# Which of our methods stands for which of the paper's.
-PAPER_NAME = {VARIATIONAL: printed.VARIATIONAL, MODE: printed.SAMPLER, BRANCH_AND_BOUND: printed.BRANCH_AND_BOUND}
-PAPER_NAME |= {OURS: printed.GBD, LABEL: "Label"}
 Records = Mapping[str, Sequence[Record]]  # by data set
 Labels = Mapping[str, NDArray[np.int64] | None]
 
@@ -66,33 +62,17 @@ def log_map_section(records: Records) -> Section:
     """log MAP of every method on every data set, as returned and after the closed-form refit, with bounds."""
     tables, rows, remarks = [], [], []
     for data, found in records.items():
-        best = best_of([record.refitted for record in found])
-        shown = []
-        for record, strong in zip(found, best, strict=True):
-            value, bound = _printed_value(data, record.method)
-            shown.append(
-                (
-                    record.method,
-                    Cell(figure(record.returned)),
-                    beside(record.refitted, value, strong=strong),
-                    beside(record.bound, bound),
-                    figure(record.gap),
-                    bound_note(record),
-                )
-            )
-            rows.append(
-                (data, record.method, record.returned, record.refitted, record.bound, bound_note(record), value, bound)
-            )
-        heads = ("", "as returned", "after refit", "upper bound", "gap", "bound is")
-        tables.append(Table(f"log-map-{data}", f"{data}: log MAP, the paper's in brackets", heads, tuple(shown)))
-        remarks += _order_remark(data, found)
-    columns = ("data", "method", "returned", "refitted", "bound", "bound_is", "printed_value", "printed_bound")
+        paper = printed.LOG_MAP[data]
+        caption = f"{data}: log MAP, the paper's in brackets"
+        tables.append(Table(f"log-map-{data}", caption, LOG_MAP_HEADS, tuple(log_map_cells(found, paper))))
+        rows += [(data, *row) for row in log_map_rows(found, paper)]
+        remarks.append(order_remark(data, found, paper))
     return Section(
         id="log-map",
         title="log MAP",
         paragraphs=prose.LOG_MAP,
         parts=tuple(tables),
-        files=(DataFile("log_map.csv", columns, tuple(rows)),),
+        files=(DataFile("log_map.csv", ("data", *LOG_MAP_COLUMNS), tuple(rows)),),
         remarks=tuple(remarks),
     )
 
@@ -100,17 +80,22 @@ def log_map_section(records: Records) -> Section:
 def must_link_section(records: Mapping[int, Sequence[Record]]) -> Section:
     """MAP and bound on iris under a growing number of must-links, ours and branch and bound."""
     shown, rows = [], []
+    carried = nested({links: _ours(found) for links, found in records.items()})
     for links, found in records.items():
         cells: list[Cell | str] = [str(links)]
-        for record in found:
-            value, bound = printed.MUST_LINK.get(links, {}).get(PAPER_NAME[record.method], (None, None))
-            cells += [beside(record.refitted, value, strong=record.method == OURS), beside(record.bound, bound)]
-            rows.append((links, record.method, record.refitted, record.bound, bound_note(record), value, bound))
+        best = best_of([record.refitted for record in found])
+        for solved, strong in zip(found, best, strict=True):
+            record = carried[links] if solved.method == OURS else solved
+            value, bound = printed.MUST_LINK.get(links, {}).get(paper_name(record.method), (None, None))
+            cells += [beside(record.refitted, value, strong=strong), beside(record.bound, bound)]
+            own = (solved.refitted, solved.bound)
+            rows.append((links, record.method, record.refitted, record.bound, bound_note(record), *own, value, bound))
         shown.append(tuple(cells))
     names = [record.method for record in next(iter(records.values()))]
     heads = [head for name in names for head in (f"{name}: MAP", "upper bound")]
     table = Table("must-link-table", "iris: log MAP, the paper's in brackets", ("must-links", *heads), tuple(shown))
-    columns = ("must_links", "method", "value", "bound", "bound_is", "printed_value", "printed_bound")
+    own_columns = ("solved_value", "solved_bound")
+    columns = ("must_links", "method", "value", "bound", "bound_is", *own_columns, "printed_value", "printed_bound")
     unconstrained, sixteen = printed.MUST_LINK[0][printed.GBD][0], printed.MUST_LINK[16][printed.GBD][0]
     return Section(
         id="must-link",
@@ -122,7 +107,7 @@ def must_link_section(records: Mapping[int, Sequence[Record]]) -> Section:
             f"The paper's table contradicts itself: {sixteen} with 16 must-links is above {unconstrained} without any. "
             "A constrained maximum cannot exceed the unconstrained one, so that the latter was not optimal; nor do its "
             "bounds fall as links are added (-78.566 with 4 and 8 links, -81.486 with 16, -78.089 with 32).",
-            _monotone_remark(records),
+            _carried_remark(records, carried),
         ),
     )
 
@@ -133,7 +118,7 @@ def running_time_section(records: Records) -> Section:
     for data, found in records.items():
         shown = []
         for record in found:
-            seconds, guarantee = printed.RUNNING_TIME[data].get(PAPER_NAME.get(record.method, ""), (None, ""))
+            seconds, guarantee = printed.RUNNING_TIME[data].get(paper_name(record.method), (None, ""))
             said = f"[{guarantee}]" if guarantee else ""
             shown.append((record.method, beside(record.seconds, seconds), Cell(_guarantee(record), said)))
             rows.append((data, record.method, record.seconds, _guarantee(record), seconds, guarantee or None))
@@ -150,17 +135,6 @@ def running_time_section(records: Records) -> Section:
 
 
 # ------------------------------------------------------------------------------------------------------- remarks
-def _order_remark(data: str, found: Sequence[Record]) -> list[str]:
-    paper = {name: value for name, (value, _) in printed.LOG_MAP[data].items()}
-    ours = {PAPER_NAME[r.method]: r.refitted for r in found if r.method in PAPER_NAME and r.labels is not None}
-    agreeing, pairs = same_order(ours, paper)
-    names = {value: key for key, value in PAPER_NAME.items()}
-    ranked = [order({names[name]: value for name, value in values.items()}) for values in (ours, paper)]
-    return [
-        f"{data}, order of the methods: ours {ranked[0]}; the paper's {ranked[1]}. {agreeing} of {pairs} pairs agree."
-    ]
-
-
 def _paper_contradictions() -> tuple[str, ...]:
     pairs = ("Label", printed.GBD), ("Label", printed.SAMPLER)
     return tuple(
@@ -171,12 +145,42 @@ def _paper_contradictions() -> tuple[str, ...]:
     )
 
 
-def _monotone_remark(records: Mapping[int, Sequence[Record]]) -> str:
-    values = [record.refitted for found in records.values() for record in found if record.method == OURS]
-    falling = all(later <= earlier + 1e-9 * abs(earlier) for earlier, later in pairwise(values))
-    counts = ", ".join(str(links) for links in records)
-    verdict = "never rises" if falling else "rises somewhere, so that a value with fewer links was not optimal"
-    return f"Over {counts} must-links our value {verdict}."
+def nested(records: Mapping[int, Record]) -> dict[int, Record]:
+    """Solves under links of which the fewer are always among the more, with what they prove about each other.
+
+    A clustering that keeps more links keeps fewer, and a bound under fewer links is one under more.
+    """
+    ascending = sorted(records)
+    carried: dict[int, Record] = {}
+    bound: float | None = None
+    for links in ascending:
+        own = records[links].bound
+        bound = own if bound is None else bound if own is None else min(bound, own)
+        carried[links] = replace(records[links], bound=bound, certified=bound is not None)
+    best = carried[ascending[-1]]
+    for links in reversed(ascending):
+        best = max(best, carried[links], key=lambda record: record.refitted)
+        carried[links] = replace(carried[links], returned=best.returned, refitted=best.refitted, labels=best.labels)
+    return carried
+
+
+def _carried_remark(records: Mapping[int, Sequence[Record]], carried: Mapping[int, Record]) -> str:
+    solved = {links: _ours(found) for links, found in records.items()}
+    values = [str(links) for links in solved if carried[links].refitted > solved[links].refitted]
+    bounds = [str(links) for links in solved if carried[links].bound != solved[links].bound]
+    said = [
+        f"the {what} with {', '.join(found)} links" for what, found in (("value", values), ("bound", bounds)) if found
+    ]
+    if not said:
+        return "Every value and bound of certimap is that of its own solve."
+    return (
+        f"Taken over from another row of certimap, whose clustering or bound is valid here too: {' and '.join(said)}; "
+        "the file has what each solve found by itself."
+    )
+
+
+def _ours(found: Sequence[Record]) -> Record:
+    return next(record for record in found if record.method == OURS)
 
 
 def _guarantee(record: Record) -> str:
@@ -189,8 +193,4 @@ def _guarantee(record: Record) -> str:
 
 
 def _printed_distance(data: str, a: str, b: str) -> float | None:
-    return printed.VOI[data].get((PAPER_NAME.get(a, ""), PAPER_NAME.get(b, "")))
-
-
-def _printed_value(data: str, method: str) -> tuple[float | None, float | None]:
-    return printed.LOG_MAP[data].get(PAPER_NAME.get(method, ""), (None, None))
+    return printed.VOI[data].get((paper_name(a), paper_name(b)))
