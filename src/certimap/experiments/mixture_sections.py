@@ -24,7 +24,7 @@ from certimap.experiments.comparison import (
 )
 from certimap.experiments.methods import LABEL, OURS, paper_name
 from certimap.experiments.tasks import Record
-from certimap.metrics import matched_agreement
+from certimap.metrics import matched_agreement, variation_of_information
 from certimap.report.document import Cell, DataFile, Section, Table, best_of
 
 Records = Mapping[str, Sequence[Record]]  # by data set
@@ -54,7 +54,7 @@ def voi_section(records: Records, labels: Labels) -> Section:
             DataFile("voi.csv", ("data", "first", "second", "voi", "printed"), tuple(rows)),
             DataFile("agreement.csv", ("data", "method", "share"), tuple(shared)),
         ),
-        remarks=(*remarks, *_paper_contradictions()),
+        remarks=(*remarks, *_paper_contradictions(), *_voi_scale(labels)),
     )
 
 
@@ -143,6 +143,32 @@ def _paper_contradictions() -> tuple[str, ...]:
         for data, voi in printed.VOI.items()
         if voi[pairs[0]] > voi[pairs[1]]
     )
+
+
+def _voi_scale(labels: Labels) -> tuple[str, ...]:
+    """Printed distances to the labels that are smaller than a single point makes them."""
+    said = []
+    for data, z in labels.items():
+        step = np.inf if z is None else _smallest_step(z)
+        smallest = min(distance for pair, distance in printed.VOI[data].items() if "Label" in pair)
+        if smallest < step < np.inf:
+            said.append(
+                f"The paper's distances are not in nats: it prints {smallest} on {data}, where a clustering that "
+                f"differs from the labels in one point only is {step:.3f} away. They may be divided by log N."
+            )
+    return tuple(said)
+
+
+def _smallest_step(labels: NDArray[np.int64]) -> float:
+    """The smallest distance to a clustering in which one point is in another of the labels' clusters."""
+    distances_found = []
+    clusters, first = np.unique(labels, return_index=True)
+    for point in first:
+        for other in clusters[clusters != labels[point]]:
+            moved = labels.copy()
+            moved[point] = other
+            distances_found.append(variation_of_information(labels, moved))
+    return min(distances_found, default=np.inf)
 
 
 def nested(records: Mapping[int, Record]) -> dict[int, Record]:

@@ -59,14 +59,15 @@ TOPIC_LOG_MAP = _text(
 TOP_WORDS = _text(
     """The ten most probable words of two topics. The topics of the other methods are matched with certimap's by the
     overlap of their distributions, so that columns of one topic are about the same thing; words that at least two
-    methods share are in bold, as in the paper."""
+    methods share are in bold, as in the paper. A dash stands where a topic of the MAP has no more words."""
 )
 
 PERPLEXITY = _text(
     """Half-document completion: the topics are learned on the training documents, the mixture of each held-out document
-    on one half of its tokens, and the other half is predicted. Lower perplexity is better. The MAP of certimap is of
-    topics and assignments together, which is not what predicts best; perplexity is the wrong yardstick to
-    choose between these methods by their posterior density, and the right one by their predictions."""
+    on one half of its tokens, in the same way for every method, and the other half is predicted. Lower perplexity is
+    better. certimap's topics are those of its MAP, and smoothed: the posterior means given the MAP's assignment of
+    tokens, which is what the Gibbs sampler averages. The prior is the same for all and tuned for none. The paper's
+    documents are not known, so that its figures are on another scale."""
 )
 
 LEAD = (

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from certimap.experiments import printed, prose
 from certimap.experiments.comparison import (
@@ -26,7 +27,7 @@ from certimap.report.document import Cell, DataFile, Section, Table
 
 TOP = 10
 SHOWN_TOPICS = 2
-COMPARED = {OURS: printed.GBD, TOPIC_SAMPLER: printed.SAMPLER, VARIATIONAL: printed.VARIATIONAL}
+COMPARED = (OURS, TOPIC_SAMPLER, VARIATIONAL)
 # What a half of a document is predicted with.
 MAP_TOPICS, SMOOTHED, UNIGRAM = "certimap, MAP topics", "certimap, smoothed topics", "one topic for all"
 GIBBS_MEAN = "Gibbs, mean of samples"
@@ -61,27 +62,27 @@ def topic_log_map_section(found: Sequence[Record], corpus: Corpus, remark: str) 
 def top_words_section(results: Mapping[str, Any], corpus: Corpus, remark: str) -> Section:
     """The most probable words of certimap's two largest topics, and of the topics that match them."""
     ours = results[OURS]
+    names = list(corpus.words)
     reference = np.array(ours["topic_word"])
     largest = np.argsort(-np.array(ours["tokens"]), kind="stable")[:SHOWN_TOPICS]
     words: dict[str, list[list[str]]] = {}
     for method in COMPARED:
         topics = np.array(results[method]["topic_word"])
         matched = topics[match_topics(reference, topics)]
-        words[method] = top_words(matched[largest], list(corpus.words), TOP)
+        words[method] = _listed(matched[largest], names)
     rows = [
         (topic + 1, rank + 1, method, words[method][topic][rank])
         for topic in range(SHOWN_TOPICS)
         for method in COMPARED
         for rank in range(TOP)
     ]
-    theirs = {method: printed.TOP_WORDS[name] for method, name in COMPARED.items()}
     return Section(
         id="top-words",
         title="Topics: top ten words",
         paragraphs=(prose.TOP_WORDS,),
         parts=(
             _word_table("top-words-table", f"The ten most probable words; {corpus.description}", words),
-            _word_table("top-words-printed", "The paper's table, of its own documents", theirs),
+            _word_table("top-words-printed", "The paper's table, of its own documents", printed.TOP_WORDS),
         ),
         files=(DataFile("top_words.csv", ("topic", "rank", "method", "word"), tuple(rows)),),
         remarks=_given(remark),
@@ -96,13 +97,15 @@ def perplexity_section(scores: Sequence[Mapping[str, Mapping[str, float]]], desc
         values = [np.array([score[method][key] for score in scores]) for key in ("log_likelihood", "perplexity")]
         means = [float(value.mean()) for value in values]
         error = float(values[1].std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else None
-        shown.append((method, beside(means[0], likelihood), beside(means[1], perplexity), figure(error)))
+        cells = (method, beside(means[0], likelihood), beside(means[1], perplexity))
+        shown.append(cells if error is None else (*cells, figure(error)))
         rows += [
             (draw, method, score[method]["log_likelihood"], score[method]["perplexity"], likelihood, perplexity)
             for draw, score in enumerate(scores)
         ]
-    heads = ("", "log-likelihood of the hidden halves", "perplexity", "standard error")
-    caption = f"{description}; mean of {len(scores)} draws, the paper's in brackets"
+    heads = ("", "log-likelihood of the hidden halves", "perplexity", "standard error")[: 3 + (len(scores) > 1)]
+    drawn = f"means of {len(scores)} draws" if len(scores) > 1 else "one draw"
+    caption = f"{description}; {drawn}, the paper's in brackets"
     columns = ("draw", "method", "log_likelihood", "perplexity", "printed_log_likelihood", "printed_perplexity")
     return Section(
         id="perplexity",
@@ -112,6 +115,16 @@ def perplexity_section(scores: Sequence[Mapping[str, Mapping[str, float]]], desc
         files=(DataFile("perplexity.csv", columns, tuple(rows)),),
         remarks=_given(remark),
     )
+
+
+def _listed(topics: NDArray[np.float64], names: list[str]) -> list[list[str]]:
+    """The top words of every topic; a dash for those that are no more probable than a word that never occurs in it."""
+    ranked = top_words(topics, names, TOP)
+    order = [np.sort(row)[::-1][:TOP] for row in topics]
+    return [
+        [word if share > least else "–" for word, share in zip(words, shares, strict=True)]
+        for words, shares, least in zip(ranked, order, topics.min(axis=1), strict=True)
+    ]
 
 
 def _given(remark: str) -> tuple[str, ...]:
@@ -140,6 +153,6 @@ def _word_table(id: str, caption: str, words: Mapping[str, Sequence[Sequence[str
             counts = Counter(word for listed in words.values() for word in listed[topic])
             for listed in words.values():
                 word = listed[topic][rank]
-                cells.append(Cell(word, strong=counts[word] > 1))
+                cells.append(Cell(word, strong=word != "–" and counts[word] > 1))
         rows.append(tuple(cells))
     return Table(id, caption, ("", *heads), tuple(rows), prose=True)

@@ -71,7 +71,8 @@ def factor_graph_plot(model: Model) -> bytes:
                 panel.plot([x, u], [y, v], color=colour, linestyle=style, linewidth=0.8, zorder=1)
             panel.plot([x], [y], marker="s", markersize=8, color=colour, zorder=3)
             size = 7 if group in columns else 6
-            panel.annotate(_pretty(factor.label()), (x, y + 0.17), ha="center", fontsize=size, zorder=4)
+            text = panel.annotate(_pretty(factor.label()), (x, y + 0.17), ha="center", fontsize=size, zorder=4)
+            text.set_bbox({"facecolor": "#ffffff", "edgecolor": "none", "alpha": 0.75, "pad": 0.3})
     for name in model.variables:
         _node(panel, position[name], _pretty(name))
     _frame(panel)

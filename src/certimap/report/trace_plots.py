@@ -70,8 +70,13 @@ def mean_traces(trace: Trace) -> bytes:
 
 def gap_plot(searches: Mapping[str, Convergence]) -> bytes:
     """Distance from the best value to the bound over time, on a logarithmic axis, a panel for each search."""
-    figure = figure_of(_width(len(searches)), 3.4)
-    panels = figure.subplots(1, len(searches), squeeze=False)[0]
+    columns = 2 if len(searches) == 4 else min(len(searches), 3)
+    rows = -(-len(searches) // columns)
+    figure = figure_of(_width(columns), 0.5 + 2.9 * rows)
+    grid = figure.subplots(rows, columns, squeeze=False)
+    panels = grid.ravel()[: len(searches)]
+    for panel in grid.ravel()[len(searches) :]:
+        panel.set_axis_off()
     for panel, (name, search) in zip(panels, searches.items(), strict=True):
         finite = [(s, max(bound - value, 1e-12)) for s, bound, value in search.history if math.isfinite(bound - value)]
         seconds, gaps = [s for s, _ in finite], [gap for _, gap in finite]
@@ -84,7 +89,8 @@ def gap_plot(searches: Mapping[str, Convergence]) -> bytes:
         panel.set_yscale("log")
         panel.set_title(name)
         panel.set_xlabel("seconds")
-    panels[0].set_ylabel("upper bound − best value (nats)")
+    for panel in grid[:, 0]:
+        panel.set_ylabel("upper bound − best value (nats)")
     largest = max(panels, key=lambda panel: len(panel.get_legend_handles_labels()[0]))
     figure.legend(*largest.get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
     return png_of(figure)
@@ -106,7 +112,10 @@ def _lines(panel: Axes, samples: NDArray[np.float64], burn_in: int) -> None:
             linewidth=0.7,
             marker=MARKERS[k % len(MARKERS)],
             markevery=(every // 2, every),
-            markersize=4,
+            markersize=5,
+            markeredgecolor="#000000",
+            markeredgewidth=0.6,
+            zorder=3,
             label=f"cluster {k + 1}",
         )
     panel.axvspan(0, burn_in, color="#bbbbbb", alpha=0.4, linewidth=0, label="burn-in", hatch="//", fill=True)
