@@ -7,6 +7,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from rich.console import Console
 from rich.table import Table as ScreenTable
 
 from certimap.baselines.scip import is_available
@@ -20,6 +21,8 @@ from certimap.io.delimited import read_delimited
 from certimap.report.document import document_html
 from certimap.report.html import MissingExtraError, require_extra
 from certimap.report.text import plural
+
+WIDTH = 120  # of the table on the screen: a narrow one breaks lines, yet leaves nothing out
 
 
 def compare_command(
@@ -59,7 +62,7 @@ def compare_command(
         fail(error)
     except KeyboardInterrupt:
         fail("interrupted before all methods were done", Exit.INTERRUPTED)
-    console.print(_screen_table(compared))
+    _print_table(compared, console)
     with usage_errors():
         if output is not None:
             output.write_text(compared.file().text(), encoding="utf-8")
@@ -69,11 +72,13 @@ def compare_command(
             console.print(f"report      {report}")
 
 
-def _screen_table(compared: Comparison) -> ScreenTable:
-    table = compared.table()
-    screen = ScreenTable(title=table.caption, title_justify="left", box=None, pad_edge=False)
-    for number, column in enumerate(table.columns):
-        screen.add_column(column, justify="right" if number else "left", no_wrap=True)
-    for row in table.rows:
-        screen.add_row(*(cell if isinstance(cell, str) else cell.text for cell in row))
-    return screen
+def _print_table(compared: Comparison, console: Console) -> None:
+    heads, rows = compared.short_rows()
+    screen = ScreenTable(box=None, pad_edge=False)
+    for number, head in enumerate(heads):
+        screen.add_column(head, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        screen.add_row(*row)
+    console.print(screen, width=max(console.width, WIDTH), crop=False)
+    if any(cell.endswith("*") for row in rows for cell in row):
+        console.print("* claimed by the solver; certimap's own bounds are certified")

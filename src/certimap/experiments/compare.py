@@ -61,6 +61,23 @@ class Comparison:
             shown.append((*cells, *ends))
         return Table("comparison", "log MAP of every method, in nats", tuple(heads), tuple(shown))
 
+    def short_rows(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """What fits on a screen: heads and rows; a claimed bound is starred."""
+        heads = ("", "log MAP", "bound", "gap", "seconds")
+        labelled = self.data.labels is not None
+        rows = []
+        for record in self.records:
+            star = "*" if record.bound is not None and not record.certified else ""
+            cells = (
+                figure(record.refitted),
+                figure(record.bound) + star,
+                figure(record.gap),
+                figure(record.seconds, 1),
+            )
+            ends = tuple(figure(value) for value in self._against_labels(record)) if labelled else ()
+            rows.append((record.method, *cells, *ends))
+        return (*heads, "VoI", "agreement") if labelled else heads, rows
+
     def file(self) -> DataFile:
         """The numbers of the table."""
         columns = ("method", "returned", "refitted", "bound", "bound_is", "seconds", "voi_to_labels", "agreement")
@@ -97,9 +114,15 @@ class Comparison:
         )
         packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
         n, d = self.data.points.shape
+        prior = self.data.problem().prior
         facts = (
             ("data", f"{n} points, {d} features ({', '.join(self.data.feature_names)}), {self.data.preparation}"),
             ("clusters", f"at most {self.data.n_clusters}"),
+            (
+                "prior",
+                f"a0 = {prior.weight_concentration:g}, b0 = {prior.mean_precision:g}, m0 = the mean, "
+                f"nu0 = {prior.degrees_of_freedom:g}, inverse W0 = the covariance of the points",
+            ),
             ("limit", f"{self.effort.seconds:g} s each for certimap and for branch and bound"),
             ("seed", str(self.effort.seed)),
             ("certimap", __version__),

@@ -37,6 +37,9 @@ class DataSet:
         """The first `n` of a fixed sequence of pairs with equal labels: fewer links are always among more."""
         if self.labels is None:
             raise ValueError(f"must-links are drawn among points of equal labels, {self.name} has none.")
+        available = sum(count * (count - 1) // 2 for count in np.unique(self.labels, return_counts=True)[1].tolist())
+        if n > available:
+            raise ValueError(f"n must be at most {available}, got {n}: {self.name} has no more pairs of equal labels.")
         rng = np.random.default_rng(seed)
         pairs: list[tuple[int, int]] = []
         while len(pairs) < n:
