@@ -6,10 +6,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 # A compiled extension is rebuilt when its sources change; without one these lists are empty.
 NATIVE := $(wildcard setup.py src/certimap/*/*.cpp src/certimap/*/*.hpp)
 
-.PHONY: demo test test-all lint format bench clean
+.PHONY: demo reproduce test test-all lint format bench clean
 
 demo: $(STAMP)
 	$(BIN)/certimap demo
+
+reproduce: $(STAMP)
+	$(BIN)/certimap reproduce --quick
 
 test: lint
 	$(BIN)/python -m pytest -n 2
