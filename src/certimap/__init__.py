@@ -3,6 +3,7 @@
 from certimap._version import __version__
 from certimap.certificate import Certificate, CertificateError
 from certimap.estimators.gaussian_mixture import GaussianMixtureMAP
+from certimap.estimators.latent_dirichlet import LatentDirichletMAP
 from certimap.model.concave import concave
 from certimap.model.constraints import (
     all_of,
@@ -32,6 +33,7 @@ __all__ = [
     "CertificateError",
     "GaussianMixtureMAP",
     "IterationRecord",
+    "LatentDirichletMAP",
     "Model",
     "ModelError",
     "Result",

@@ -82,6 +82,17 @@ class Result:
         return relative_gap(self.log_map, self.upper_bound)
 
 
+@dataclass(frozen=True)
+class ConstraintCheck:
+    """One constraint beside an answer; `cost` is what violating a soft one costs."""
+
+    kind: str
+    subject: str
+    hard: bool
+    satisfied: bool
+    cost: float = 0.0
+
+
 def gap_between(log_map: float, upper_bound: float) -> float:
     """upper_bound - log_map; 0 where both are the same infinity (an infeasible model leaves no gap)."""
     return 0.0 if log_map == upper_bound else upper_bound - log_map

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from numbers import Integral, Real
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from rich.console import Console
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import check_random_state
+from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from certimap.estimators.base import CertifiedEstimator
 from certimap.estimators.density import compact, expanded, weighted_log_densities
 from certimap.estimators.errors import NoFeasiblePointError, named_caller
 from certimap.mixture.clusters import IntArray
@@ -22,15 +21,12 @@ from certimap.mixture.kernel.gpu import DeviceChoice
 from certimap.mixture.prior import CovarianceType, FloatArray, NormalWishartPrior
 from certimap.mixture.problem import MixtureProblem
 from certimap.mixture.solve import MixtureAlgorithm, solve_mixture
-from certimap.report.badge import gap_badge
 from certimap.report.clustering import describe_mixture
 from certimap.report.log import LogTable
 from certimap.results import Result
 
-LARGEST_SEED = 2**31 - 1
 
-
-class GaussianMixtureMAP(ClusterMixin, BaseEstimator):
+class GaussianMixtureMAP(ClusterMixin, CertifiedEstimator):
     """Maximum a-posteriori clustering by a Bayesian Gaussian mixture, with a bound on every other clustering.
 
     The posterior over labels z, weights pi, means mu and precisions Lambda is maximised jointly:
@@ -235,19 +231,13 @@ class GaussianMixtureMAP(ClusterMixin, BaseEstimator):
 
     # ------------------------------------------------------------------------------------------------------ the fit
     def _check_parameters(self) -> None:
-        for name, least in (("n_components", 1), ("n_init", 1), ("max_nodes", 1)):
-            value = getattr(self, name)
-            optional = name == "max_nodes"
-            if optional and value is None:
-                continue
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-                allowed = f"an integer >= {least}" + (" or None" if optional else "")
-                raise ValueError(f"{name} must be {allowed}, got {value!r}.")
-        for name in ("weight_concentration_prior", "mean_precision_prior", "degrees_of_freedom_prior", "tol"):
-            value = getattr(self, name)
-            optional = name == "degrees_of_freedom_prior"
-            if not (optional and value is None) and (not isinstance(value, Real) or isinstance(value, bool)):
-                raise ValueError(f"{name} must be a number{' or None' if optional else ''}, got {value!r}.")
+        self._check_integers("n_components", "n_init", optional=("max_nodes",))
+        self._check_numbers(
+            "weight_concentration_prior",
+            "mean_precision_prior",
+            "tol",
+            optional=("degrees_of_freedom_prior",),
+        )
 
     def _prior(self, data: FloatArray, sample_weight: ArrayLike | None) -> NormalWishartPrior:
         return NormalWishartPrior.from_data(
@@ -260,11 +250,6 @@ class GaussianMixtureMAP(ClusterMixin, BaseEstimator):
             covariance_prior=self.covariance_prior,
             sample_weight=sample_weight,
         )
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, Integral) and self.random_state >= 0:
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(LARGEST_SEED))
 
     def _solve(self, problem: MixtureProblem, constraints: ClusterConstraints, seed: int) -> Result:
         heading = describe_mixture(problem, constraints)
@@ -292,32 +277,10 @@ class GaussianMixtureMAP(ClusterMixin, BaseEstimator):
         self.means_: FloatArray = point["mu"]
         self.precisions_ = compact(point["Lambda"], self.covariance_type)
         self.covariances_ = compact(np.linalg.inv(point["Lambda"]), self.covariance_type)
-        self.log_map_ = result.log_map
-        self.upper_bound_ = result.upper_bound
-        self.gap_ = result.gap
-        self.status_ = result.status
-        self.stop_reason_ = result.stop_reason
-        self.certificate_ = result.certificate
-        self.history_ = result.history
-        self.result_ = result
+        self._store_result(result)
 
     def _weighted_log_densities(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self)
         data: NDArray[np.float64] = validate_data(self, X, dtype=np.float64, reset=False)
         precisions = expanded(self.precisions_, self.covariance_type, len(self.means_), data.shape[1])
         return weighted_log_densities(data, self.weights_, self.means_, precisions)
-
-    # ------------------------------------------------------------------------------------------------------ display
-    @property
-    def _repr_html_(self) -> Callable[[], str]:
-        diagram: Callable[[], str] = super()._repr_html_  # no attribute where scikit-learn is set to display text
-        return lambda: self._badge() + diagram()
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] = self._badge() + bundle["text/html"]
-        return bundle
-
-    def _badge(self) -> str:
-        return gap_badge(self.result_) if hasattr(self, "result_") else ""

@@ -12,21 +12,11 @@ from numpy.typing import ArrayLike
 from certimap.mixture.clusters import IntArray
 from certimap.mixture.prior import NormalWishartPrior
 from certimap.mixture.problem import MixtureProblem
+from certimap.results import ConstraintCheck
 
 Link = Sequence[float]  # (i, j) or (i, j, weight)
 HardLink = tuple[int, int]
 SoftLink = tuple[int, int, float]
-
-
-@dataclass(frozen=True)
-class ConstraintCheck:
-    """One constraint beside an answer; `cost` is the weight of a violated soft link."""
-
-    kind: str
-    subject: str
-    hard: bool
-    satisfied: bool
-    cost: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from certimap.mixture.clusters import IntArray
-from certimap.mixture.constraints import ClusterConstraints, ConstraintCheck
+from certimap.mixture.constraints import ClusterConstraints
 from certimap.mixture.prior import FloatArray, NormalWishartPrior
 from certimap.mixture.problem import MixtureProblem
 from certimap.report.text import plural
-from certimap.results import Result
+from certimap.results import ConstraintCheck, Result
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""A clustering as one self-contained HTML file; needs the `[report]` extra (matplotlib and jinja2).
+"""A clustering, or topics, as one self-contained HTML file; needs the `[report]` extra (matplotlib and jinja2).
 
 report = ClusteringReport("Iris", data, names, prior, constraints, result, tolerance=1e-3, seed=0)
 Path("iris.html").write_text(clustering_html(report), encoding="utf-8")
@@ -12,14 +12,17 @@ import platform
 import shlex
 from importlib.metadata import version
 from importlib.util import find_spec
+from typing import Protocol
 
 from certimap._version import __version__
 from certimap.report.badge import gap_badge
 from certimap.report.clustering import ClusteringReport, constraint_summary
 from certimap.report.explanation import not_proved, proved
 from certimap.report.plots import ELLIPSE, convergence_plot, drawn_points, scatter_plot
-from certimap.report.template import CLUSTERING
+from certimap.report.template import CLUSTERING, TOPICS
 from certimap.report.text import number, percent, plural
+from certimap.report.topics import TopicReport
+from certimap.results import ConstraintCheck, Result
 
 EXTRA = ("matplotlib", "jinja2")
 PACKAGES = ("numpy", "scipy", "numba", "highspy", "scikit-learn")
@@ -37,35 +40,90 @@ def require_extra() -> None:
         raise MissingExtraError(f"an HTML report needs {' and '.join(missing)}: pip install 'certimap[report]'")
 
 
+class Answer(Protocol):
+    """What reports have in common."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def result(self) -> Result: ...
+    @property
+    def tolerance(self) -> float: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def certificate_path(self) -> str | None: ...
+    @property
+    def agreement(self) -> dict[str, float]: ...
+
+
 def clustering_html(report: ClusteringReport) -> str:
     """The whole document: nothing in it is loaded from elsewhere."""
     require_extra()
-    from jinja2 import Environment, StrictUndefined
-
-    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    checks = sorted(report.constraints.checks(report.labels, report.n_clusters), key=lambda check: check.satisfied)
-    result = report.result
-    return template.from_string(CLUSTERING).render(
-        title=report.title,
-        badge=gap_badge(result),
-        proved=proved(result),
-        not_proved=not_proved(result),
-        facts=_facts(report),
-        answer=_answer(report),
+    return _rendered(
+        CLUSTERING,
+        report,
+        "clustering",
+        _clustering_facts(report),
+        report.constraints.checks(report.labels, report.n_clusters),
         scatter=_embedded(scatter_plot(report)),
         scatter_note=_scatter_note(report),
-        convergence=_embedded(convergence_plot(result.history, report.tolerance)),
         feature_names=report.feature_names,
         clusters=report.clusters(),
-        constraint_summary=constraint_summary(checks),
-        checks=checks[:MOST_CONSTRAINTS],
-        hidden_checks=len(checks) - len(checks[:MOST_CONSTRAINTS]),
-        certificate=_certificate(report),
-        reproduce=_reproduction(report),
     )
 
 
-def _facts(report: ClusteringReport) -> list[tuple[str, str]]:
+def topics_html(report: TopicReport) -> str:
+    """The whole document: nothing in it is loaded from elsewhere."""
+    require_extra()
+    facts = _topic_facts(report)
+    return _rendered(TOPICS, report, "topic assignment", facts, report.checks(), topics=report.topics())
+
+
+def _rendered(
+    template: str,
+    report: Answer,
+    noun: str,
+    facts: list[tuple[str, str]],
+    checks: tuple[ConstraintCheck, ...],
+    **parts: object,
+) -> str:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    ordered = sorted(checks, key=lambda check: check.satisfied)
+    result = report.result
+    return environment.from_string(template).render(
+        title=report.title,
+        badge=gap_badge(result),
+        proved=proved(result, noun),
+        not_proved=not_proved(result, noun),
+        facts=facts,
+        answer=_answer(report, noun),
+        convergence=_embedded(convergence_plot(result.history, report.tolerance, f"best {noun}")),
+        constraint_summary=constraint_summary(ordered),
+        checks=ordered[:MOST_CONSTRAINTS],
+        hidden_checks=len(ordered) - len(ordered[:MOST_CONSTRAINTS]),
+        certificate=_certificate(report),
+        reproduce=_reproduction(report),
+        **parts,
+    )
+
+
+def _topic_facts(report: TopicReport) -> list[tuple[str, str]]:
+    problem = report.problem
+    cells, prior = problem.cells, problem.prior
+    size = f"{plural(cells.n_documents, 'document')}, {plural(cells.n_words, 'word')}"
+    return [
+        ("data", f"{size}, {plural(int(cells.count.sum()), 'token')} in {plural(len(cells), 'nonzero count')}"),
+        ("preparation", report.preparation),
+        ("model", f"latent Dirichlet allocation, {plural(problem.n_topics, 'topic')}"),
+        ("prior", f"alpha = {prior.alpha:g}, eta = {prior.eta:g}"),
+        ("constraints", report.constraints.summary() or "none"),
+    ]
+
+
+def _clustering_facts(report: ClusteringReport) -> list[tuple[str, str]]:
     prior = report.prior
     dof = "" if prior.covariance_type == "known" else f", nu0 = {prior.degrees_of_freedom:g}"
     n, d = report.data.shape
@@ -78,12 +136,12 @@ def _facts(report: ClusteringReport) -> list[tuple[str, str]]:
     ]
 
 
-def _answer(report: ClusteringReport) -> list[tuple[str, str]]:
+def _answer(report: Answer, noun: str) -> list[tuple[str, str]]:
     result = report.result
     rows = [
-        ("log-posterior of this clustering", f"{result.log_map:.10g}"),
+        (f"log-posterior of this {noun}", f"{result.log_map:.10g}"),
         (
-            "upper bound on every clustering",
+            f"upper bound on every {noun}",
             f"{result.upper_bound:.10g}" if math.isfinite(result.upper_bound) else "none",
         ),
         ("gap", f"{number(result.gap)} ({percent(result.relative_gap)})" if math.isfinite(result.gap) else "open"),
@@ -99,12 +157,12 @@ def _scatter_note(report: ClusteringReport) -> str:
     return f"{points}; the first features only where there are many; ellipses: {ELLIPSE:g} standard deviations"
 
 
-def _certificate(report: ClusteringReport) -> str | None:
+def _certificate(report: Answer) -> str | None:
     path = report.certificate_path
     return None if path is None or report.result.certificate is None else f"certimap verify {shlex.quote(path)}"
 
 
-def _reproduction(report: ClusteringReport) -> list[tuple[str, str]]:
+def _reproduction(report: Answer) -> list[tuple[str, str]]:
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return [
         ("seed", str(report.seed)),

@@ -32,14 +32,14 @@ MOST_LINKS = 100
 ELLIPSE = 2.0  # standard deviations
 
 
-def convergence_plot(history: Sequence[IterationRecord], tolerance: float) -> bytes:
+def convergence_plot(history: Sequence[IterationRecord], tolerance: float, label: str = "best clustering") -> bytes:
     """Bound and value over time; below them the relative gap, as soon as there is one."""
     finite = [record for record in history if math.isfinite(record.bound) and math.isfinite(record.incumbent)]
     figure = figure_of(7.0, 4.6 if finite else 3.0)
     panels = figure.subplots(2 if finite else 1, 1, squeeze=False, sharex=True)[:, 0]
     seconds = [record.seconds for record in history]
     values = [record.incumbent if math.isfinite(record.incumbent) else math.nan for record in history]
-    panels[0].step(seconds, values, where="post", color=COLOURS[0], marker="o", markersize=4, label="best clustering")
+    panels[0].step(seconds, values, where="post", color=COLOURS[0], marker="o", markersize=4, label=label)
     if finite:
         times = [record.seconds for record in finite]
         bounds = [record.bound for record in finite]

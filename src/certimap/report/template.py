@@ -16,7 +16,7 @@ code { background: #f2f2f2; padding: .1rem .3rem; }
 .violated { font-weight: 600; }
 """
 
-CLUSTERING = (
+_ANSWER = (
     """\
 <!DOCTYPE html>
 <html lang="en">
@@ -47,6 +47,10 @@ CLUSTERING = (
 <tr><th scope="row">{{ name }}</th><td>{{ value }}</td></tr>
 {% endfor %}
 </table>
+"""
+)
+
+_CLUSTERS = """\
 <h2>Clusters</h2>
 <div class="wide">
 <table id="clusters">
@@ -71,6 +75,25 @@ CLUSTERING = (
 <img id="scatter" src="{{ scatter }}" alt="Clusters over pairs of features">
 <figcaption>{{ scatter_note }}</figcaption>
 </figure>
+"""
+
+_TOPICS = """\
+<h2>Topics</h2>
+<div class="wide">
+<table id="topics">
+<thead><tr><th>topic</th><th class="figure">tokens</th><th class="figure">documents</th>
+<th>most probable words</th></tr></thead>
+<tbody>
+{% for row in topics %}
+<tr><td>{{ row.topic }}</td><td class="figure">{{ row.tokens }}</td><td class="figure">{{ row.documents }}</td>
+<td>{{ row.words | join(", ") or "empty" }}</td></tr>
+{% endfor %}
+</tbody>
+</table>
+</div>
+"""
+
+_PROOF = """\
 <h2>Constraints</h2>
 {% if checks %}
 <p>{{ constraint_summary }}.</p>
@@ -109,7 +132,9 @@ CLUSTERING = (
 </body>
 </html>
 """
-)
+
+CLUSTERING = _ANSWER + _CLUSTERS + _PROOF
+TOPICS = _ANSWER + _TOPICS + _PROOF
 
 DOCUMENT = (
     """\

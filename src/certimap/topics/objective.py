@@ -97,8 +97,8 @@ class TopicObjective:
     def parameters(self, labels: ArrayLike) -> TopicParameters:
         """The Theta and beta that are optimal for topics of the cells; uniform where every choice is."""
         document_topic, topic_word = self.token_counts(labels)
-        theta = _normalised(np.asarray(document_topic + self.prior.a))
-        return TopicParameters(theta, _normalised(np.asarray(topic_word + self.prior.e)))
+        theta = normalised(np.asarray(document_topic + self.prior.a))
+        return TopicParameters(theta, normalised(np.asarray(topic_word + self.prior.e)))
 
     def token_counts(self, labels: ArrayLike) -> tuple[IntArray, IntArray]:
         """n_dk, shape (D, K), and n_kv, shape (K, V)."""
@@ -116,6 +116,7 @@ def _phi(x: Any) -> FloatArray:
     return np.asarray(xlogy(x, x), dtype=np.float64)
 
 
-def _normalised(rows: FloatArray) -> FloatArray:
+def normalised(rows: FloatArray) -> FloatArray:
+    """Rows that sum to one; uniform where a row is zero."""
     total = rows.sum(axis=1, keepdims=True)
     return np.where(total > 0.0, rows / np.where(total > 0.0, total, 1.0), 1.0 / rows.shape[1])
