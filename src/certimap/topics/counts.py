@@ -19,8 +19,8 @@ def checked_counts(counts: Any) -> csr_array:
     wrong = ~((entries >= 0) & (entries == np.floor(entries)) & (entries < 2**31))
     if wrong.any():
         raise ValueError(
-            f"counts must be whole numbers of tokens >= 0, got {entries[wrong][0]!r}; the model assigns tokens to "
-            "topics, so that weights such as tf-idf have no meaning in it."
+            f"counts must be whole numbers of tokens >= 0, got {float(entries[wrong][0])!r}; the model assigns tokens "
+            "to topics, so that weights such as tf-idf have no meaning in it."
         )
     matrix.eliminate_zeros()
     return csr_array((matrix.data.astype(np.int64), matrix.indices, matrix.indptr), shape=matrix.shape)
