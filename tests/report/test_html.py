@@ -2,11 +2,11 @@
 
 import base64
 from dataclasses import replace
-from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.report.pages import Page
 
 from certimap import Certificate, GaussianMixtureMAP, Result, Status, StopReason, __version__
 from certimap.report.badge import gap_badge
@@ -14,47 +14,6 @@ from certimap.report.clustering import ClusteringReport
 from certimap.report.explanation import not_proved, proved
 from certimap.report.html import MissingExtraError, clustering_html
 from certimap.report.plots import MOST_POINTS, drawn_points
-
-VOID = {"meta", "img", "br", "link", "input"}
-
-
-class Document(HTMLParser):
-    """Images, text of table rows by table, and whether every tag is closed."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.images: dict[str, str] = {}
-        self.tables: dict[str, list[list[str]]] = {}
-        self.text = ""
-        self._open: list[str] = []
-        self._table: list[list[str]] | None = None
-        self.feed(text)
-        assert self._open == []
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attributes}
-        assert "src" not in given or given["src"].startswith("data:image/png;base64,")
-        assert "href" not in given
-        if tag == "img":
-            self.images[given["id"]] = given["src"]
-        if tag == "table":
-            self._table = self.tables[given["id"]] = []
-        if tag == "tr" and self._table is not None:
-            self._table.append([])
-        if tag in ("td", "th") and self._table is not None:
-            self._table[-1].append("")
-        if tag not in VOID:
-            self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-        if tag == "table":
-            self._table = None
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-        if self._table and self._table[-1] and self._open[-1] in ("td", "th"):
-            self._table[-1][-1] += data
 
 
 def report(dimension: int = 3, n: int = 40, **constraints: Any) -> ClusteringReport:
@@ -83,7 +42,7 @@ def test_complete_and_self_contained() -> None:
     assert "http:" not in text
     assert "https:" not in text
     assert "<script" not in text
-    document = Document(text)
+    document = Page(text)
     assert set(document.images) == {"scatter", "convergence"}
     for source in document.images.values():
         assert base64.b64decode(source.partition(",")[2]).startswith(b"\x89PNG")
@@ -105,7 +64,7 @@ def test_complete_and_self_contained() -> None:
 
 
 def test_without_a_bound_nothing_is_claimed() -> None:
-    document = Document(clustering_html(report()))
+    document = Page(clustering_html(report()))
     assert "FEASIBLE · no upper bound" in document.text
     assert "how much better others may be is open" in document.text
     assert ["upper bound on every clustering", "none"] in document.tables["answer"]
@@ -115,7 +74,7 @@ def test_without_a_bound_nothing_is_claimed() -> None:
 
 def test_proved_optimum() -> None:
     summary = report()
-    document = Document(clustering_html(with_bound(summary, summary.result.log_map + 0.01, Status.OPTIMAL)))
+    document = Page(clustering_html(with_bound(summary, summary.result.log_map + 0.01, Status.OPTIMAL)))
     assert "OPTIMAL · gap 0.0" in document.text
     assert "no clustering that satisfies the constraints has more than" in document.text
     assert "certimap verify 'my proof.json'" in document.text
@@ -145,7 +104,7 @@ def test_no_answer() -> None:
 
 @pytest.mark.parametrize("dimension", [1, 2, 6])
 def test_any_dimension(dimension: int) -> None:
-    assert set(Document(clustering_html(report(dimension))).images) == {"scatter", "convergence"}
+    assert set(Page(clustering_html(report(dimension))).images) == {"scatter", "convergence"}
 
 
 def test_large_data_is_thinned_evenly() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,7 +10,7 @@ from rich.console import Console
 from sklearn.metrics import adjusted_rand_score
 
 from certimap.cli.exits import exit_for, fail, usage_errors
-from certimap.cli.files import relative_to_folder
+from certimap.cli.files import check_folders, save_certificate
 from certimap.cli.output import plain_console
 from certimap.cli.tables import chosen_columns, known_clusters, prepare, read_links
 from certimap.estimators.errors import NoFeasiblePointError
@@ -61,12 +60,10 @@ def cluster_command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
 ) -> None:
     """Cluster the rows of a table under constraints, with a proof."""
-    for target in (report, certificate, output):
-        if target is not None and not target.resolve().parent.is_dir():
-            fail(f"{target}: the folder {target.resolve().parent} does not exist")
     console = plain_console()
     try:
         with usage_errors():
+            check_folders(report, certificate, output)
             if report is not None:
                 require_extra()
             table = read_delimited(data)
@@ -119,7 +116,7 @@ def cluster_command(
     print_clustering(console, summary)
     with usage_errors():
         if certificate is not None:
-            _save_certificate(console, summary, certificate, data)
+            save_certificate(console, summary.result.certificate, certificate, data)
         if report is not None:
             report.write_text(clustering_html(summary), encoding="utf-8")
             console.print(f"report      {report}")
@@ -147,16 +144,6 @@ def print_clustering(console: Console, summary: ClusteringReport) -> None:
 
 def _rand(truth: tuple[str, ...], model: GaussianMixtureMAP) -> float:
     return float(adjusted_rand_score(truth, model.labels_))
-
-
-def _save_certificate(console: Console, summary: ClusteringReport, path: Path, data: Path) -> None:
-    """Save the proof with the name of the data it speaks about."""
-    proof = summary.result.certificate
-    if proof is None:
-        console.print("no certificate written: no upper bound was proved")
-        return
-    replace(proof, source=relative_to_folder(data, path)).save(path)
-    console.print(f"certificate {path}   verify: certimap verify {path}")
 
 
 def _write_labels(summary: ClusteringReport, path: Path) -> None:

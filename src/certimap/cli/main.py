@@ -12,6 +12,7 @@ from certimap.cli.compare import compare_command
 from certimap.cli.demo import demo_command
 from certimap.cli.reproduce import reproduce_command
 from certimap.cli.solve import solve_command
+from certimap.cli.topics import topics_command
 from certimap.cli.verify import verify_command
 
 app = typer.Typer(
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 app.command("solve")(solve_command)
 app.command("cluster")(cluster_command)
+app.command("topics")(topics_command)
 app.command("verify")(verify_command)
 app.command("demo")(demo_command)
 app.command("compare")(compare_command)

@@ -9,10 +9,12 @@ import typer
 from rich.console import Console
 
 from certimap.certificate import Certificate, CertificateError
+from certimap.cli.corpora import CORPUS, model_of_proof
 from certimap.cli.exits import Exit, fail, usage_errors
 from certimap.cli.files import read_model
 from certimap.cli.output import plain_console
 from certimap.model.errors import ModelError
+from certimap.model.model import Model
 from certimap.report.text import percent, plural
 from certimap.verification.checker import VerificationReport, verify
 
@@ -35,7 +37,7 @@ def verify_command(
     try:
         proof = Certificate.load(certificate)
         with usage_errors():
-            problem = read_model(model, evidence) if model else read_model(*_named_files(proof, certificate))
+            problem = read_model(model, evidence) if model else _named_model(console, proof, certificate)
         report = verify(proof, problem)
     except CertificateError as error:
         console.print(f"REJECTED    {error}")
@@ -58,10 +60,15 @@ def print_report(console: Console, proof: Certificate, report: VerificationRepor
     console.print("\n".join(lines))
 
 
-def _named_files(proof: Certificate, path: Path) -> tuple[Path, Path | None]:
-    """The model and evidence files that the certificate names, relative to its own folder."""
+def _named_model(console: Console, proof: Certificate, path: Path) -> Model:
+    """The model that the certificate names, by files relative to its own folder."""
     if proof.source is None:
         raise ModelError(f"{path}: the certificate names no model file; give it with --model")
     folder = path.resolve().parent
+    if CORPUS in proof.details:
+        model, description = model_of_proof(folder / proof.source, proof.details[CORPUS])
+        # The certificate says how the model comes from the corpus, so that a reader has to know what it is about.
+        console.print(f"model       {description}")
+        return model
     evidence = proof.details.get("evidence")
-    return folder / proof.source, folder / evidence if evidence else None
+    return read_model(folder / proof.source, folder / evidence if evidence else None)

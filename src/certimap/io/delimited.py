@@ -58,8 +58,11 @@ class DelimitedTable:
         return self.names.index(name)
 
 
-def read_delimited(path: Path, optional: int = 0) -> DelimitedTable:
-    """Read a table; empty lines are left out, and the last `optional` cells of a row may be missing."""
+def read_delimited(path: Path, optional: int = 0, header: bool = True) -> DelimitedTable:
+    """Read a table; empty lines are left out, and the last `optional` cells of a row may be missing.
+
+    `header`: whether a first row without numbers is one.
+    """
     text = read_text(path).removeprefix("\ufeff")
     first = next((line for line in text.splitlines() if line.strip()), "")
     reader = csv.reader(io.StringIO(text), delimiter=max(DELIMITERS, key=first.count), skipinitialspace=True)
@@ -76,7 +79,7 @@ def read_delimited(path: Path, optional: int = 0) -> DelimitedTable:
         if not width - optional <= len(row) <= width:
             raise ModelError(f"{path}: line {line} has {len(row)} cells, expected {width}")
         rows[k] = row + ("",) * (width - len(row))
-    if any(_number(cell) is not None for cell in rows[0]):
+    if not header or any(_number(cell) is not None for cell in rows[0]):
         names = tuple(str(j + 1) for j in range(width))
         return DelimitedTable(path, names, False, tuple(rows), tuple(lines))
     names = rows[0]
