@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable
 
-from benchmarks import engine, kmeans_1d
+from benchmarks import engine, kmeans_1d, topics_search
 
 BENCHMARKS: dict[str, Callable[[], Iterable[str]]] = {
     "grids": engine.grids,
@@ -13,6 +13,8 @@ BENCHMARKS: dict[str, Callable[[], Iterable[str]]] = {
     "sparse-logistic": engine.sparse_logistic,
     "switching-regression": engine.switching_regression,
     "kmeans-1d": kmeans_1d.run,
+    "topics-map": topics_search.map_values,
+    "topics-scale": topics_search.scale,
 }
 
 
