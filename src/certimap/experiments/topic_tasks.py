@@ -31,7 +31,7 @@ from certimap.topics.solve import TopicAlgorithm, solve_topics
 
 PRIOR = TopicPrior(1.1, 1.1)  # the paper does not print its own
 STARTS = 10  # of certimap's search: each is long
-VARIATIONAL_RUNS = 5
+VARIATIONAL_RUNS = 3
 
 
 def topic_problem(corpus: Corpus, n_topics: int) -> TopicProblem:
