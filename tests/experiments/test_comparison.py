@@ -13,6 +13,7 @@ from certimap.experiments.comparison import (
     distance_table,
     distances,
     figure,
+    largest_remark,
     log_map_cells,
     log_map_rows,
     order,
@@ -58,6 +59,15 @@ def test_order_remark_compares_what_both_have() -> None:
         f"iris, order of the methods: ours {OURS} > {VARIATIONAL}; the paper's {OURS} > {VARIATIONAL}. "
         "1 of 1 pairs agree."
     )
+
+
+def test_whoever_is_above_certimap_is_named() -> None:
+    assert (
+        largest_remark({"iris": three_methods(), "wine": three_methods()})
+        == "No value is above certimap's, in any row."
+    )
+    lost = [record(OURS, 1.0), record(VARIATIONAL, 1.1)]
+    assert largest_remark({"iris": lost, "wine": three_methods()}).endswith(f": {VARIATIONAL} on iris.")
 
 
 def test_distances_between_clusterings() -> None:

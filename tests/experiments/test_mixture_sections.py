@@ -29,7 +29,7 @@ def test_log_map_section_sets_both_papers_side_by_side() -> None:
     rows = cells(section.parts[0])
     assert rows[OURS] == ["2.000", "3.000 [-89.411]", "4.000 [-81.5]", "1.000", "certified"]
     assert rows[BRANCH_AND_BOUND][2:] == ["90.000 [230,925.3]", "–", "claimed"]
-    assert "1 of 1 pairs agree" in section.remarks[0] and "priors" in section.paragraphs[0]
+    assert "1 of 1 pairs agree" in section.remarks[1] and "priors" in section.paragraphs[0]
     lines = section.files[0].text().splitlines()
     assert lines[0].startswith("data,method,returned,refitted,bound") and len(lines) == 4
     assert lines[3] == f"iris,{OURS},2.0,3.0,4.0,certified,-89.411,-81.5"

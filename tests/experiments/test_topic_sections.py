@@ -27,10 +27,10 @@ def test_log_map_section_and_its_scale() -> None:
     section = topic_log_map_section(found, CORPUS, "the remark")
     rows = cells(section.parts[0])
     assert rows[OURS][1:] == ["-100.000 [-1,101,130.0]", "-90.000", "10.000", "certified", "0.25"]
-    assert section.remarks[0] == "the remark" and "2 of 3 pairs agree" in section.remarks[1]
-    assert "at 2.50 nats a token" in section.remarks[2] and "about 440,000 tokens" in section.remarks[2]
+    assert section.remarks[0] == "the remark" and "2 of 3 pairs agree" in section.remarks[2]
+    assert "at 2.50 nats a token" in section.remarks[3] and "about 440,000 tokens" in section.remarks[3]
     assert section.files[0].text().splitlines()[0].endswith("printed_value,printed_bound,seconds")
-    assert len(topic_log_map_section(three_methods(-5.0, -4.0), CORPUS, "").remarks) == 2
+    assert len(topic_log_map_section(three_methods(-5.0, -4.0), CORPUS, "").remarks) == 3
 
 
 def test_top_words_are_matched_and_shared_ones_bold(monkeypatch: pytest.MonkeyPatch) -> None:

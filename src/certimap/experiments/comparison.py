@@ -8,12 +8,13 @@ from itertools import combinations, pairwise
 
 from numpy.typing import ArrayLike
 
-from certimap.experiments.methods import LABEL, PAPER_NAME, paper_name
+from certimap.experiments.methods import LABEL, OURS, PAPER_NAME, paper_name
 from certimap.experiments.tasks import Record
 from certimap.metrics import variation_of_information
 from certimap.report.document import Cell, Table, best_of
 
 Printed = Mapping[str, tuple[float | None, float | None]]  # value and bound by the paper's names of the methods
+TIE = 1e-6  # relative: values that only rounding tells apart
 LOG_MAP_HEADS = ("", "as returned", "after refit", "upper bound", "gap", "bound is")
 LOG_MAP_COLUMNS = ("method", "returned", "refitted", "bound", "bound_is", "printed_value", "printed_bound")
 
@@ -70,6 +71,18 @@ def order_remark(name: str, found: Sequence[Record], printed: Printed) -> str:
     )
 
 
+def largest_remark(found: Mapping[str, Sequence[Record]]) -> str:
+    """Whether no method's labels are worth more than certimap's, and where some are."""
+    behind = []
+    for name, records in found.items():
+        ours = next(record.refitted for record in records if record.method == OURS)
+        better = [r.method for r in records if r.refitted > ours + TIE * max(1.0, abs(ours))]
+        behind += [f"{method} on {name}" for method in better]
+    if behind:
+        return f"Above certimap's value, so that its search was too short: {', '.join(behind)}."
+    return "No value is above certimap's, in any row."
+
+
 def clusterings(records: Sequence[Record], labels: ArrayLike | None) -> dict[str, ArrayLike]:
     """The clusterings that can be compared: the labels first, then every method that has an answer."""
     found: dict[str, ArrayLike] = {} if labels is None else {LABEL: labels}
@@ -103,7 +116,7 @@ def order(values: Mapping[str, float]) -> str:
     ranked = sorted(values, key=lambda name: -values[name])
     text = ranked[0] if ranked else ""
     for before, name in pairwise(ranked):
-        tie = abs(values[before] - values[name]) <= 1e-6 * max(1.0, abs(values[name]))
+        tie = abs(values[before] - values[name]) <= TIE * max(1.0, abs(values[name]))
         text += f" {'=' if tie else '>'} {name}"
     return text
 

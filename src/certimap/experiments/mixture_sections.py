@@ -18,6 +18,7 @@ from certimap.experiments.comparison import (
     distance_table,
     distances,
     figure,
+    largest_remark,
     log_map_cells,
     log_map_rows,
     order_remark,
@@ -73,7 +74,7 @@ def log_map_section(records: Records) -> Section:
         paragraphs=prose.LOG_MAP,
         parts=tuple(tables),
         files=(DataFile("log_map.csv", ("data", *LOG_MAP_COLUMNS), tuple(rows)),),
-        remarks=tuple(remarks),
+        remarks=(largest_remark(records), *remarks),
     )
 
 

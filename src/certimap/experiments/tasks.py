@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Column
 from threadpoolctl import threadpool_limits
 
 from certimap._version import __version__
@@ -158,7 +159,7 @@ def _progress(console: Console, total: int) -> Iterator[tuple[Callable[[str], No
         SpinnerColumn(),
         BarColumn(24),
         MofNCompleteColumn(),
-        TimeElapsedColumn(),
+        TimeElapsedColumn(table_column=Column(min_width=7)),
         TextColumn("{task.description}"),
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:

@@ -15,6 +15,7 @@ from certimap.experiments.comparison import (
     LOG_MAP_HEADS,
     beside,
     figure,
+    largest_remark,
     log_map_cells,
     log_map_rows,
     order_remark,
@@ -42,6 +43,7 @@ def topic_log_map_section(found: Sequence[Record], corpus: Corpus, remark: str) 
     ]
     numbers = [(*row, record.seconds) for row, record in zip(log_map_rows(found, paper), found, strict=True)]
     ours = next(record for record in found if record.method == OURS)
+    said = (largest_remark({"topics": found}), order_remark("topics", found, paper), _scale_remark(ours, corpus))
     return Section(
         id="topic-log-map",
         title="Topics: log MAP",
@@ -55,7 +57,7 @@ def topic_log_map_section(found: Sequence[Record], corpus: Corpus, remark: str) 
             ),
         ),
         files=(DataFile("topic_log_map.csv", (*LOG_MAP_COLUMNS, "seconds"), tuple(numbers)),),
-        remarks=(*_given(remark), order_remark("topics", found, paper), _scale_remark(ours, corpus)),
+        remarks=(*_given(remark), *said),
     )
 
 
