@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certimap.experiments.corpus import Corpus
-from certimap.metrics import fold_in, held_out_log_likelihood
+from certimap.metrics import fold_in, halves, held_out_log_likelihood
 
 IntArray = NDArray[np.int64]
 
@@ -31,18 +31,14 @@ class Split:
 
 
 def split_corpus(corpus: Corpus, n_held_out: int, seed: int) -> Split:
-    """Random documents held out, their tokens put into two halves at random; of an odd number one more is seen."""
+    """Random documents held out, their tokens dealt into two halves at random."""
     if not 1 <= n_held_out < len(corpus.counts):
         raise ValueError(f"n_held_out must be in 1..{len(corpus.counts) - 1}, got {n_held_out}.")
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(len(corpus.counts))
+    order = np.random.default_rng(seed).permutation(len(corpus.counts))
     test, train = corpus.counts[order[:n_held_out]], corpus.counts[order[n_held_out:]]
-    seen = np.zeros_like(test)
-    for d, row in enumerate(test):
-        words = rng.permutation(np.repeat(np.arange(len(row)), row))
-        np.add.at(seen[d], words[: (len(words) + 1) // 2], 1)
+    seen, hidden = (np.asarray(half.todense(), dtype=np.int64) for half in halves(test, seed))
     description = f"{len(train)} of the documents to learn from, {n_held_out} held out"
-    return Split(Corpus(train, corpus.words, description), seen, test - seen)
+    return Split(Corpus(train, corpus.words, description), seen, hidden)
 
 
 def unigram(train: ArrayLike, topic_word_prior: float) -> NDArray[np.float64]:
