@@ -91,8 +91,39 @@ def test_wrong_usage(folder: Path) -> None:
 
 
 def test_demo(tmp_path: Path) -> None:
-    run = RUN.invoke(app, ["demo", "--output", str(tmp_path / "out")])
+    folder = tmp_path / "out"
+    run = RUN.invoke(app, ["demo", "--output", str(folder)])
     assert run.exit_code == 0, run.output
     assert "status      OPTIMAL" in run.stdout
+    assert "constraints 13 of 13 hard constraints satisfied" in run.stdout
     assert "VERIFIED    OPTIMAL" in run.stdout
-    assert Certificate.load(tmp_path / "out" / "demo.json").status == "OPTIMAL"
+    assert Certificate.load(folder / "demo.json").status == "OPTIMAL"
+    assert (folder / "demo.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_certificate_of_a_clustering_carries_its_problem(tmp_path: Path) -> None:
+    """As `cluster` writes it, and with a changed point, which is another problem."""
+    data, path = tmp_path / "points.csv", tmp_path / "c.json"
+    data.write_text("x\n" + "\n".join(str(v) for v in (0.1, 0.3, 0.2, 4.0, 4.4, 4.1, 9.0)))
+    links = tmp_path / "links.csv"
+    links.write_text("0,1\n0,3,0.5\n")
+    apart = tmp_path / "apart.csv"
+    apart.write_text("2,6\n0,1,0.25\n")
+    options = ["--must-link", str(links), "--cannot-link", str(apart), "--min-size", "1", "--certificate", str(path)]
+    run = RUN.invoke(app, ["cluster", str(data), "-k", "2", "--starts", "6", *options])
+    assert run.exit_code == 0, run.output
+    data.unlink()
+    run = RUN.invoke(app, ["verify", str(path), "--full"])
+    assert run.exit_code == 0, run.output
+    assert run.stdout.startswith(
+        "model       Gaussian mixture of the 7 points of 1 feature that the certificate carries"
+    )
+    assert "VERIFIED    OPTIMAL" in run.stdout
+    proof = Certificate.load(path)
+    record = dict(proof.details["clustering"])
+    record["data"] = record["data"] + 1e-9
+    for changed in (record, {"data": record["data"]}):
+        replace(proof, details={**proof.details, "clustering": changed}).save(path)
+        run = RUN.invoke(app, ["verify", str(path)])
+        assert run.exit_code == 1
+        assert "REJECTED" in run.stdout

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from tests.helpers import assert_mixture_solved
 
 from certimap import IterationRecord, Status, StopReason
 from certimap.engines.ledger import Ledger
@@ -43,10 +44,12 @@ def test_answer_is_the_point_of_its_value() -> None:
 
 
 def test_time_limit_keeps_the_first_answer() -> None:
-    result = solve_mixture(problem(), n_init=100_000, time_limit=1e-9)
+    mixture = problem()
+    result = solve_mixture(mixture, n_init=100_000, time_limit=1e-9)
     assert result.stop_reason is StopReason.TIME
-    assert result.status is Status.FEASIBLE
     assert result.statistics["starts"] == 1
+    assert np.isfinite(result.upper_bound)  # a first bound is computed whatever the limits
+    assert_mixture_solved(mixture, result, status=Status.BOUNDED)
 
 
 def test_interrupt_keeps_the_answer() -> None:

@@ -17,6 +17,7 @@ from certimap.estimators.errors import NoFeasiblePointError
 from certimap.estimators.gaussian_mixture import GaussianMixtureMAP
 from certimap.io.delimited import read_delimited
 from certimap.mixture.kernel.gpu import DeviceChoice
+from certimap.mixture.record import CLUSTERING, problem_record
 from certimap.report.clustering import ClusteringReport, constraint_summary
 from certimap.report.html import MissingExtraError, clustering_html, require_extra
 from certimap.report.log import status_line
@@ -116,7 +117,8 @@ def cluster_command(
     print_clustering(console, summary)
     with usage_errors():
         if certificate is not None:
-            save_certificate(console, summary.result.certificate, certificate, data)
+            carried = {CLUSTERING: problem_record(model.problem_)}
+            save_certificate(console, model.certificate_, certificate, data, carried)
         if report is not None:
             report.write_text(clustering_html(summary), encoding="utf-8")
             console.print(f"report      {report}")

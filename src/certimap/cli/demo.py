@@ -1,4 +1,4 @@
-"""`certimap demo`: label the pixels of a noisy picture, with constraints, a proof, and a check of the proof."""
+"""`certimap demo`: cluster the iris flowers under constraints, prove the answer, check the proof, write a report."""
 
 from __future__ import annotations
 
@@ -8,82 +8,77 @@ from typing import Annotated
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from rich.console import Console
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+from sklearn.metrics import adjusted_rand_score
 
+from certimap.cli.cluster import print_clustering
 from certimap.cli.exits import Exit, exit_for, usage_errors
+from certimap.cli.files import save_certificate
 from certimap.cli.output import plain_console
 from certimap.cli.verify import print_report
-from certimap.model.constraints import exactly, fix
-from certimap.model.constructors import potts, table
-from certimap.model.model import Model
-from certimap.report.log import LogTable, describe
-from certimap.solver import solve
+from certimap.estimators.gaussian_mixture import GaussianMixtureMAP
+from certimap.mixture.factor import mixture_model
+from certimap.mixture.record import CLUSTERING, problem_record
+from certimap.report.clustering import ClusteringReport
+from certimap.report.html import MissingExtraError, clustering_html, require_extra
 from certimap.verification.checker import verify
 
-SCENE = (
-    "........................",
-    "......##................",
-    ".....####.......oooo....",
-    "....######......oooo....",
-    "....######......oooo....",
-    ".....####.......oooo....",
-    "......##........oooo....",
-    "........................",
-)
-LABELS = ".o#"
-GREY = np.array([0.0, 0.5, 1.0])  # mean grey level of each label
-NOISE = 0.3
-SMOOTHNESS = 0.9  # log-odds for equal labels of neighbouring pixels
-SEED = 7
-GAP = 1e-6
+COMPONENTS = 2
+EVERY = 3  # flower of the 150: few enough for a proof in seconds
+N_MUST, N_CANNOT = 8, 4  # links between flowers that an expert has looked at
+LEAST_SIZE = 6
+SEED = 3
 
 
 def demo_command(
-    output: Annotated[Path, typer.Option(help="Folder for the certificate.", file_okay=False)] = Path("out"),
+    output: Annotated[Path, typer.Option(help="Folder for certificate and report.", file_okay=False)] = Path("out"),
 ) -> None:
-    """Restore a noisy picture, with a proof."""
+    """Cluster the iris flowers under constraints, with a proof."""
     console = plain_console()
-    truth = np.array([[LABELS.index(mark) for mark in row] for row in SCENE])
-    grey = GREY[truth] + NOISE * np.random.default_rng(SEED).standard_normal(truth.shape)
-    model = picture_model(grey, known_size=int((truth == 2).sum()))
+    bunch = load_iris()
+    species = np.asarray(bunch.target)[::EVERY]
+    points = PCA(COMPONENTS, svd_solver="full").fit_transform(bunch.data)[::EVERY]
+    must, cannot = expert_links(species)
+    console.print(f"data        iris: {len(points)} flowers, {COMPONENTS} principal components; species are not shown")
+    model = GaussianMixtureMAP(3, random_state=0, verbose=1)
+    model.fit(points, must_link=must, cannot_link=cannot, min_cluster_size=LEAST_SIZE)
+    certificate, page = output / "demo.json", output / "demo.html"
+    summary = ClusteringReport(
+        title="Clusters of the iris flowers",
+        data=points,
+        feature_names=tuple(f"PC {j + 1}" for j in range(COMPONENTS)),
+        prior=model.prior_,
+        constraints=model.constraints_,
+        result=model.result_,
+        tolerance=model.tol,
+        seed=model.seed_,
+        preparation=f"centred, {COMPONENTS} principal components",
+        certificate_path=str(certificate),
+        agreement={"adjusted Rand index with the species": float(adjusted_rand_score(species, model.labels_))},
+    )
+    print_clustering(console, summary)
     with usage_errors():
         output.mkdir(parents=True, exist_ok=True)
-        path = output / "demo.json"
-        with LogTable(console, heading=describe(model), gap=GAP, seed=0) as log:
-            result = solve(model, gap=GAP, callback=log)
-            log.finish(result)
-        if result.assignment is None or result.certificate is None:
-            raise typer.Exit(exit_for(result))
-        result.certificate.save(path)
-    nearest = np.abs(grey[..., None] - GREY).argmin(axis=-1)
-    restored = result.assignment["pixel"]
-    console.print()
-    _show_pictures(console, {"nearest grey level": nearest, "most probable": restored, "truth": truth})
-    for name, picture in (("nearest grey level", nearest), ("most probable", restored)):
-        console.print(f"wrong pixels, {name}: {int((picture != truth).sum())} of {truth.size}")
-    console.print(f"\ncertificate written to {path}; checked again by code that shares nothing with the solver:")
-    print_report(console, result.certificate, verify(result.certificate, model))
-    raise typer.Exit(Exit.INTERRUPTED if exit_for(result) is Exit.INTERRUPTED else Exit.ANSWERED)
+        save_certificate(console, model.certificate_, certificate, None, {CLUSTERING: problem_record(model.problem_)})
+        try:
+            require_extra()
+            page.write_text(clustering_html(summary), encoding="utf-8")
+            console.print(f"report      {page}")
+        except MissingExtraError as error:
+            console.print(f"no report written: {error}")
+    if model.certificate_ is None:
+        raise typer.Exit(exit_for(model.result_))
+    console.print("\nthe certificate checked again, by code that shares nothing with the solver:")
+    report = verify(model.certificate_, mixture_model(model.problem_), seed=0)
+    print_report(console, model.certificate_, report)
+    raise typer.Exit(Exit.INTERRUPTED if exit_for(model.result_) is Exit.INTERRUPTED else Exit.ANSWERED)
 
 
-def picture_model(grey: NDArray[np.float64], known_size: int) -> Model:
-    """Gaussian grey levels per label, a reward for equal neighbours, a dark border and a bright object of known size.
-
-    log p = sum_i -(y_i - g(x_i))^2 / (2 s^2) + w sum_neighbours [x_i = x_j]
-    """
-    model = Model()
-    pixel = model.categorical("pixel", list(LABELS), shape=grey.shape)
-    for i in np.ndindex(grey.shape):
-        model.add(table([pixel[i]], -((grey[i] - GREY) ** 2) / (2.0 * NOISE**2)))
-    model.add(potts(pixel[:, :-1], pixel[:, 1:], SMOOTHNESS), potts(pixel[:-1], pixel[1:], SMOOTHNESS))
-    model.constrain(exactly(known_size, pixel, value=2).named("the bright object has its known size"))
-    model.constrain(fix(pixel[[0, -1]], 0).named("the upper and lower border are dark"))
-    return model
-
-
-def _show_pictures(console: Console, pictures: dict[str, NDArray[np.int64]]) -> None:
-    width = len(SCENE[0])
-    console.print("   ".join(name.ljust(width) for name in pictures))
-    for row in range(len(SCENE)):
-        marks = ("".join(LABELS[int(k)] for k in picture[row]) for picture in pictures.values())
-        console.print("   ".join(marks))
+def expert_links(species: NDArray[np.int64]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Pairs of flowers of one species to put together, pairs of the two that overlap to keep apart."""
+    rng = np.random.default_rng(SEED)
+    groups = [np.flatnonzero(species == k) for k in range(3)]
+    must = [rng.choice(groups[k % 3], 2, replace=False).tolist() for k in range(N_MUST)]
+    cannot = [(int(rng.choice(groups[1])), int(rng.choice(groups[2]))) for _ in range(N_CANNOT)]
+    return [(i, j) for i, j in must], cannot

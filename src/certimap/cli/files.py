@@ -39,14 +39,14 @@ def check_folders(*targets: Path | None) -> None:
 
 
 def save_certificate(
-    console: Console, proof: Certificate | None, path: Path, data: Path, details: Mapping[str, Any] | None = None
+    console: Console, proof: Certificate | None, path: Path, data: Path | None, details: Mapping[str, Any] | None = None
 ) -> None:
     """Save a proof with the name of the data it speaks about; `details` say how the model comes from the data."""
     if proof is None:
         console.print("no certificate written: no upper bound was proved")
         return
-    named = replace(proof, source=relative_to_folder(data, path), details={**proof.details, **(details or {})})
-    named.save(path)
+    source = None if data is None else relative_to_folder(data, path)
+    replace(proof, source=source, details={**proof.details, **(details or {})}).save(path)
     console.print(f"certificate {path}   verify: certimap verify {path}")
 
 

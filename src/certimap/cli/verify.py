@@ -13,6 +13,8 @@ from certimap.cli.corpora import CORPUS, model_of_proof
 from certimap.cli.exits import Exit, fail, usage_errors
 from certimap.cli.files import read_model
 from certimap.cli.output import plain_console
+from certimap.mixture.factor import mixture_model
+from certimap.mixture.record import CLUSTERING, problem_of
 from certimap.model.errors import ModelError
 from certimap.model.model import Model
 from certimap.report.text import percent, plural
@@ -29,8 +31,14 @@ def verify_command(
         Path | None,
         typer.Option(help="Evidence file that belongs to --model.", exists=True, dir_okay=False),
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Search a long pricing proof again as a whole, not a random sample of it.")
+    ] = False,
 ) -> None:
-    """Check a certificate; exit code 1 for a false claim."""
+    """Check a certificate; exit code 1 for a false claim.
+
+    A certificate of a clustering carries its data, prior and constraints, and is checked against these.
+    """
     if evidence is not None and model is None:
         fail("--evidence needs --model; a certificate names its own evidence file")
     console = plain_console()
@@ -38,7 +46,7 @@ def verify_command(
         proof = Certificate.load(certificate)
         with usage_errors():
             problem = read_model(model, evidence) if model else _named_model(console, proof, certificate)
-        report = verify(proof, problem)
+        report = verify(proof, problem, full=full)
     except CertificateError as error:
         console.print(f"REJECTED    {error}")
         raise typer.Exit(Exit.REJECTED) from None
@@ -61,7 +69,16 @@ def print_report(console: Console, proof: Certificate, report: VerificationRepor
 
 
 def _named_model(console: Console, proof: Certificate, path: Path) -> Model:
-    """The model that the certificate names, by files relative to its own folder."""
+    """The model that the certificate carries, or names by files relative to its own folder."""
+    if CLUSTERING in proof.details:
+        try:
+            clustering = problem_of(proof.details[CLUSTERING])
+        except ValueError as error:
+            raise CertificateError(str(error)) from None
+        count, features = clustering.data.shape
+        about = f"{plural(count, 'point')} of {plural(features, 'feature')}"
+        console.print(f"model       Gaussian mixture of the {about} that the certificate carries")
+        return mixture_model(clustering)
     if proof.source is None:
         raise ModelError(f"{path}: the certificate names no model file; give it with --model")
     folder = path.resolve().parent

@@ -96,7 +96,7 @@ class BranchAndPrice:
         if not deep and node.bound > self.ledger.cutoff and self.ledger.stop_reason() is None:
             self.close_by_list(node, rules)
         closed = node.bound <= self.ledger.cutoff or node.proof.kind is LeafKind.COLUMNS
-        pair = None if closed else choose_pair(rules, *shares)
+        pair = None if closed else self.block.relaxed_pair(rules) or choose_pair(rules, *shares)
         if pair is None:
             self.tree.close(node)
         else:

@@ -94,6 +94,8 @@ class GaussianMixtureMAP(ClusterMixin, CertifiedEstimator):
     history_ : tuple of certimap.IterationRecord
     result_ : certimap.Result
         All of these in one.
+    problem_ : MixtureProblem
+        What was solved: data, prior and constraints; ``mixture_model(problem_)`` is what the certificate is about.
     constraints_ : ClusterConstraints
         The constraints of the fit, checked.
     prior_ : NormalWishartPrior
@@ -204,7 +206,7 @@ class GaussianMixtureMAP(ClusterMixin, CertifiedEstimator):
             result = self._solve(problem, constraints, seed)
         if result.assignment is None:
             raise NoFeasiblePointError(caller, result)
-        self.constraints_, self.prior_, self.seed_ = constraints, prior, seed
+        self.problem_, self.constraints_, self.prior_, self.seed_ = problem, constraints, prior, seed
         self._store(result)
         return self
 

@@ -2,12 +2,13 @@
 
 Items tied by the rules enter as one group. Of soft links, the ones inside a group count exactly; between groups
 r [both in S] <= r ([one in S] + [other in S]) / 2 for r > 0 and <= 0 for r < 0, so that the bound stays valid and
-becomes exact where branching has tied or parted every linked pair.
+becomes exact where branching has tied or parted every linked pair (`relaxed_pair`).
 """
 
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -50,7 +51,8 @@ from certimap.oracles.partition import (
 
 RANDOM_CLIMBS = 24
 KEPT_COLUMNS = 30
-ENUMERATION_NODES = 200_000_000
+ENUMERATION_NODES = 200_000_000  # at most, and
+ENUMERATION_FACTOR, LEAST_ENUMERATION = 20, 1_000_000  # times the nodes of the last proof, but so many in any case
 SHIFT = 1  # coordinate of the size multiplier in the kernel's boxes
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -79,6 +81,7 @@ class GaussianBlock(PartitionBlock):
         self.mixture = factor
         self._form: _Form | None = None
         self._search: tuple[ColumnRules, MixtureProblem, Instance] | None = None
+        self._proof_nodes = 0
         single = ColumnRules.of(len(factor.items), (), (), 0, len(factor.items))
         self._points = self._new_form(single).cloud
 
@@ -117,14 +120,27 @@ class GaussianBlock(PartitionBlock):
     def certified_bound(
         self, multipliers: Floats, rules: ColumnRules, target: float, tolerance: float, effort: Effort
     ) -> Pricing:
+        # Only a set that is above the target with its rewards as they are is worth stopping for: where rewards that the
+        # kernel overestimates are all that stands in the way, it is the kernel's target that gives way.
         form = self._form_of(rules)
         prices, error = self._prices(multipliers, rules)
-        verdict = certify(form.problem, prices, target - error, budget=self._budget(effort))
+        started, nodes, room = time.perf_counter(), 0, tolerance
+        while True:
+            budget = self._budget(effort.after(nodes, time.perf_counter() - started))
+            verdict = certify(form.problem, prices, target - error, budget=budget)
+            nodes += verdict.nodes
+            columns = self._masks(verdict.columns, rules)
+            overestimated = verdict.status is PricingStatus.VIOLATED and len(self.rewards.weights) > 0
+            if not overestimated or (self.values(columns) - columns @ multipliers > target).any():
+                break
+            target = max(column.reduced for column in verdict.columns) + error + room
+            room *= 2.0
         bound = verdict.bound + error if verdict.bound < 0.5 * UNBOUNDED else math.inf
         if verdict.status is PricingStatus.CERTIFIED:
             bound = target  # the claim, and what a check has to confirm: a little room is worth more than a lower bound
+        self._proof_nodes = nodes
         proof: dict[str, Any] = {"rotation": form.rotation, **_recorded(verdict.record)}
-        return Pricing(bound, self._masks(verdict.columns, rules), verdict.nodes, proof)
+        return Pricing(bound, columns, nodes, proof)
 
     def enumerate_columns(
         self, multipliers: Floats, rules: ColumnRules, price: float, threshold: float, limit: int, effort: Effort
@@ -132,7 +148,8 @@ class GaussianBlock(PartitionBlock):
         form = self._form_of(rules)
         prices, error = self._prices(multipliers, rules)
         slack = (price - threshold) * (1.0 + 8.0 * _EPS) + 2.0 * error
-        nodes = ENUMERATION_NODES if effort.nodes is None else min(effort.nodes, ENUMERATION_NODES)
+        nodes = min(ENUMERATION_NODES, max(LEAST_ENUMERATION, ENUMERATION_FACTOR * self._proof_nodes))
+        nodes = nodes if effort.nodes is None else min(effort.nodes, nodes)
         budget = self._budget(replace(effort, nodes=nodes), limit + 1)
         if slack <= 0.0:
             return np.zeros((0, len(multipliers)), dtype=bool)
@@ -141,6 +158,15 @@ class GaussianBlock(PartitionBlock):
         )
         listed = self._masks(verdict.columns, rules)
         return listed if verdict.status is PricingStatus.CERTIFIED and len(listed) <= limit else None
+
+    def relaxed_pair(self, rules: ColumnRules) -> tuple[int, int] | None:
+        parted = {(int(a), int(b)) for a, b in rules.apart}
+        groups = np.sort(rules.group[self.rewards.pairs], axis=1).tolist()
+        undecided = [p for p, (a, b) in enumerate(groups) if a != b and (a, b) not in parted]
+        if not undecided:
+            return None
+        i, j = self.rewards.pairs[max(undecided, key=lambda p: abs(float(self.rewards.weights[p])))].tolist()
+        return i, j
 
     # ------------------------------------------------------------------------------------------------------- internal
     def _budget(self, effort: Effort, max_columns: int = Budget.max_columns) -> Budget:

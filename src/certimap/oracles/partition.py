@@ -116,6 +116,15 @@ class Effort:
     seconds: float | None = None
     progress: Callable[[float, int], bool] | None = None  # told the bound and the nodes so far; True asks to stop
 
+    def after(self, nodes: int, seconds: float) -> Effort:
+        """What is left after so much work; progress goes on counting from there."""
+        tell = self.progress
+        return Effort(
+            None if self.nodes is None else max(0, self.nodes - nodes),
+            None if self.seconds is None else max(0.0, self.seconds - seconds),
+            None if tell is None else lambda bound, count: tell(bound, nodes + count),
+        )
+
 
 @dataclass(frozen=True)
 class Pricing:
@@ -181,6 +190,10 @@ class PartitionBlock(ABC):
 
         `price` is a proved bound of c(S) - lambda(S).
         """
+        return None
+
+    def relaxed_pair(self, rules: ColumnRules) -> tuple[int, int] | None:
+        """Two items whose soft link `certified_bound` overestimates until they are tied or kept apart, if any."""
         return None
 
 

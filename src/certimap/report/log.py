@@ -151,7 +151,10 @@ def certificate_line(result: Result, path: str | None = None) -> str:
     certificate = result.certificate
     if certificate is None:
         return "certificate none"
-    size = f"{plural(len(certificate.leaves), 'leaf')}, {plural(len(certificate.cuts), 'cut')}"
+    leaves = certificate.leaves or certificate.details.get("leaves", ())
+    size = plural(len(leaves), "leaf")
+    if certificate.cuts:
+        size += f", {plural(len(certificate.cuts), 'cut')}"
     check = f"   verify: certimap verify {path}" if path else ""
     return f"certificate {certificate.algorithm}, {size}{check}"
 

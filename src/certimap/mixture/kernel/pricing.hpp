@@ -15,6 +15,8 @@
 
 namespace certimap {
 
+constexpr int FEW = 6;  // free items: from here on they are decided one by one
+
 template <int D, bool GROUPS, class Items>
 struct Round {
     typedef typename Items::V V;
@@ -61,7 +63,7 @@ struct Round {
         if (items.count() == 0) return before == 0 ? leaf() : AGAIN;
         if ((before - items.count()) * 4 > before) shrink += 0.5;
         if (shrink >= 0.4 && round + 1 < P.max_rounds) return AGAIN;
-        branch(width);
+        if (items.count() > FEW) branch(width);
         if (split.coordinate < 0 || P.slack > 0.0 || P.conflicts)
             branch_on_item(reference, c, bound - P.target, width);
         return BRANCH;
@@ -179,8 +181,8 @@ struct Round {
         }
     }
 
-    // Near one theta the box no longer matters: the item of largest |u'| decides most, or one of a pair in conflict,
-    // which the hinge counts both. A box cut stays the choice while the box costs more than half of what is at stake.
+    // Few free items have few subsets, however wide the box. Near one theta the box no longer matters either: the item of
+    // largest |u'| decides most, or one of a pair in conflict, which the hinge counts both. Otherwise a box cut stays the choice while the box costs more than half of what is at stake.
     CM_FN void branch_on_item(const Reference<D>& reference, double c, double left, const Width<D>& width) {
         items.refer(reference);
         double weight = left;

@@ -1,0 +1,44 @@
+"""Whole solves of small constrained clusterings against all labellings, every proof searched again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.helpers import assert_mixture_solved
+from tests.mixture.by_enumeration import CONSTRAINTS, Clustering, random_clustering
+
+from certimap import Status
+from certimap.mixture.solve import solve_mixture
+
+KINDS = [*CONSTRAINTS, "mixed"]
+EXACT = 1e-9  # relative gap: forces the list of columns, or branching, to close what pricing leaves
+
+
+def solved(clustering: Clustering, tol: float) -> Status:
+    """Solve and check everything; the status."""
+    optimum = clustering.optimum()
+    try:
+        problem = clustering.problem()
+    except ValueError:
+        assert optimum == -np.inf
+        return Status.INFEASIBLE
+    result = solve_mixture(problem, tol=tol, n_init=20, seed=1)
+    assert_mixture_solved(problem, result, optimum=optimum)
+    expected = Status.INFEASIBLE if optimum == -np.inf else Status.OPTIMAL
+    assert result.status is expected, result.stop_reason
+    return result.status
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_small_sample(kind: str) -> None:
+    rng = np.random.default_rng(KINDS.index(kind))
+    for tol in (EXACT, 1e-3):
+        solved(random_clustering(rng, kind, largest=8), tol)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("kind", KINDS)
+def test_large_sample(kind: str, seed: int) -> None:
+    rng = np.random.default_rng([KINDS.index(kind), seed, 1])
+    solved(random_clustering(rng, kind, largest=11), EXACT if seed % 2 else 1e-3)
