@@ -2,7 +2,8 @@
 
 Eliminating x_i joins the tables that contain it and keeps their maximum over its states: a table over its neighbours.
 The largest join has one entry per joint state of a variable and its neighbours at that time, so the cost is known
-before the work starts. The order of elimination is the certificate: whoever verifies repeats the maximisation.
+before the work starts. Small tables are joined first, and the last sum is made and compared state by state, so that a
+join is never stored. The order of elimination is the certificate: whoever verifies repeats the maximisation.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +27,17 @@ from certimap.results import StopReason
 
 Floats = NDArray[np.float64]
 
-MOST_WORK = 2**26  # entries of all joins together: a second or two, and up to 300 MB
+MOST_WORK = 2**28  # entries of all joins together: some seconds
+MOST_ENTRIES = 2**26  # of one join: 256 MB if its variable has two states
 MOST_AXES = 60  # numpy's limit is 64
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best state of an eliminated variable for every joint state of its neighbours, the variables of `scope`."""
+
+    scope: tuple[int, ...]
+    states: NDArray[np.unsignedinteger]
 
 
 class Elimination:
@@ -46,7 +58,7 @@ class Elimination:
 
     def run(self) -> StopReason | None:
         tables, ledger = self._tables, self.ledger
-        buckets: list[list[TableTerm]] = []
+        choices: list[Choice] = []
         open_terms = list(tables.terms)
         best = tables.constant
         for variable in self._order:
@@ -54,15 +66,14 @@ class Elimination:
                 return None
             bucket = [t for t in open_terms if variable in t.scope]
             open_terms = [t for t in open_terms if variable not in t.scope]
-            joined = _join(variable, bucket, tables.sizes)
-            message = TableTerm(joined.scope[1:], joined.log_values.max(axis=0))
-            buckets.append(bucket)
+            message, choice = _maximise(variable, bucket, tables.sizes)
+            choices.append(choice)
             if message.scope:
                 open_terms.append(message)
             else:
                 best += float(message.log_values)
         if best > -math.inf:
-            assignment = self.graph.model.pack(self._trace_back(buckets))
+            assignment = self.graph.model.pack(self._trace_back(choices))
             ledger.offer(assignment, self.graph.model.value(assignment))
         ledger.prove(best + self._margin() if best > -math.inf else best)
         ledger.record("E", open_nodes=0)
@@ -72,14 +83,11 @@ class Elimination:
         names = [self._tables.variables[i].name for i in self._order]
         return certify(self.graph, self.ledger, algorithm="elimination", conflict=conflict, details={"order": names})
 
-    def _trace_back(self, buckets: Sequence[Sequence[TableTerm]]) -> dict[str, int]:
+    def _trace_back(self, choices: Sequence[Choice]) -> dict[str, int]:
         """States in reverse order: each variable takes its best one given those eliminated after it."""
         chosen: dict[int, int] = {}
-        for variable, bucket in zip(reversed(self._order), reversed(buckets), strict=True):
-            total = np.zeros(self._tables.sizes[variable])
-            for t in bucket:
-                total = total + t.log_values[tuple(slice(None) if i == variable else chosen[i] for i in t.scope)]
-            chosen[variable] = int(np.argmax(total))
+        for variable, choice in zip(reversed(self._order), reversed(choices), strict=True):
+            chosen[variable] = int(choice.states[tuple(chosen[i] for i in choice.scope)])
         variables = self._tables.variables
         return {variables[i].name: variables[i].states[k] for i, k in chosen.items()}
 
@@ -96,18 +104,34 @@ class Elimination:
         return 2.0 * gamma(len(tables.terms) + len(self._order) + 4) * magnitude
 
 
-def _join(variable: int, bucket: Sequence[TableTerm], sizes: Sequence[int]) -> TableTerm:
-    """The sum of the bucket's tables over all their variables, with `variable` on the first axis."""
-    scope = (variable, *sorted({i for t in bucket for i in t.scope} - {variable}))
-    axis = {i: k for k, i in enumerate(scope)}
-    total = np.zeros([sizes[i] for i in scope])
-    for t in bucket:
-        axes = [axis[i] for i in t.scope]
-        shape = [1] * len(scope)
-        for k in axes:
-            shape[k] = sizes[scope[k]]
-        total += t.log_values.transpose(np.argsort(axes)).reshape(shape)
-    return TableTerm(scope, total)
+def _maximise(variable: int, bucket: Sequence[TableTerm], sizes: Sequence[int]) -> tuple[TableTerm, Choice]:
+    """The maximum of the bucket's sum over the states of one variable, and where it is attained."""
+    *small, large = sorted(bucket, key=lambda t: t.log_values.size) or [
+        TableTerm((variable,), np.zeros(sizes[variable]))
+    ]
+    near = tuple(sorted({i for t in bucket for i in t.scope} - {variable}))
+    scope = (variable, *near)
+    parts = [_aligned(t, scope) for t in ([reduce(_sum, small), large] if small else [large])]
+    shape = [sizes[i] for i in near]
+    best = np.full(shape, -np.inf)
+    states = np.zeros(shape, dtype=np.min_scalar_type(sizes[variable]))
+    for k in range(sizes[variable]):
+        value = parts[0][k] + parts[1][k] if small else parts[0][k]
+        np.putmask(states, value > best, k)
+        np.maximum(best, value, out=best)
+    return TableTerm(near, best), Choice(near, states)
+
+
+def _sum(a: TableTerm, b: TableTerm) -> TableTerm:
+    scope = tuple(sorted({*a.scope, *b.scope}))
+    return TableTerm(scope, _aligned(a, scope) + _aligned(b, scope))
+
+
+def _aligned(t: TableTerm, scope: Sequence[int]) -> Floats:
+    """A view with the axes in the order of the scope, of length one where the table does not depend on a variable."""
+    inside = [i for i in scope if i in t.scope]
+    ordered = t.log_values.transpose([t.scope.index(i) for i in inside])
+    return ordered[tuple(slice(None) if i in t.scope else np.newaxis for i in scope)]
 
 
 def elimination_order(tables: TableModel, most_work: int = MOST_WORK) -> list[int] | None:
@@ -133,7 +157,7 @@ def elimination_order(tables: TableModel, most_work: int = MOST_WORK) -> list[in
         if gone[i] or cost != entries(i):  # an older entry of the heap
             continue
         work += cost
-        if work > most_work or len(neighbours[i]) >= MOST_AXES:
+        if work > most_work or cost > MOST_ENTRIES or len(neighbours[i]) >= MOST_AXES:
             return None
         gone[i] = True
         order.append(i)

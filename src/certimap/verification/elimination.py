@@ -25,6 +25,7 @@ from certimap.verification.intervals import margin, up
 from certimap.verification.proof import Proof
 
 Floats = NDArray[np.float64]
+Part = tuple[tuple[int, ...], Floats]
 
 MOST_ENTRIES = 2**26  # of one joined table
 MOST_AXES = 64
@@ -49,11 +50,8 @@ def check_elimination(certificate: Certificate, model: Model) -> Proof:
         sizes = [tables.sizes[i] for i in scope]
         if math.prod(sizes) > MOST_ENTRIES or len(scope) > MOST_AXES:
             raise CertificateError(f"eliminating {name!r} needs a table of {math.prod(sizes)} entries")
-        joined = np.zeros(sizes)
-        for near, values in touched:
-            joined += _spread(near, values, scope)
         rest = tuple(i for i in scope if i != variable)
-        values = joined.max(axis=scope.index(variable))
+        values = _maximum(touched, scope, variable, tables.sizes)
         if rest:
             pending.append((rest, values))
         else:
@@ -68,6 +66,23 @@ def _magnitude(tables: TableModel, value: float) -> float:
     largest = math.fsum(_largest(t.log_values) for t in tables.terms)
     highest = math.fsum(max(0.0, float(t.log_values.max())) for t in tables.terms)
     return abs(tables.constant) + min(largest, 2.0 * highest + abs(tables.constant) + abs(value))
+
+
+def _maximum(touched: list[Part], scope: list[int], variable: int, sizes: tuple[int, ...]) -> Floats:
+    """The maximum over one variable of a sum of tables: those of few entries are added up first, the last by state."""
+    touched = sorted(touched, key=lambda part: part[1].size) or [((variable,), np.zeros(sizes[variable]))]
+    near, total = touched[0]
+    for other, values in touched[1:-1]:
+        both = sorted({*near, *other})
+        near, total = tuple(both), _spread(near, total, both) + _spread(other, values, both)
+    parts = [_spread(near, total, scope)]
+    if len(touched) > 1:
+        parts.append(_spread(*touched[-1], scope))
+    axis = scope.index(variable)
+    best = np.full([sizes[i] for i in scope if i != variable], -np.inf)
+    for state in range(sizes[variable]):
+        np.maximum(best, sum(part.take(state, axis) for part in parts), out=best)
+    return best
 
 
 def _spread(near: tuple[int, ...], values: Floats, scope: list[int]) -> Floats:
