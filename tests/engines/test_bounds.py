@@ -5,16 +5,17 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from tests.helpers import joint_states
+from tests.helpers import assert_solved, joint_states
 from tests.models import discrete_model
 
 import certimap.oracles  # noqa: F401  # registers the families
-from certimap import Model, fix, linear, table
+from certimap import Model, fix, linear, soft, table
 from certimap.engines.bounds import Multipliers, clean, combination_bound, leaf_bound, normalise, proves_empty
 from certimap.engines.cut_master import CutMaster
 from certimap.engines.cut_pool import CutPool
 from certimap.graph.compile import compile_model
 from certimap.oracles.protocol import Box, oracles_for
+from certimap.solver import solve
 
 SEEDS = range(25)
 
@@ -145,6 +146,64 @@ def test_rows_contribute_the_side_that_their_sign_selects():
     assert leaf_bound(graph, master.pool, m, master.box) == pytest.approx(2.75, abs=1e-9)
     wrong = clean(graph, cut, np.ones(1), np.array([row]), np.array([-0.25]))
     assert len(wrong.rows) == 0, "the row has no lower side"
+
+
+def nearly_two(m):
+    """Both values 1 break the row by half of the tolerance."""
+    z = m.binary("z", shape=2)
+    m.add(table([z[0], z[1]], [[0.0, 1.0], [2.0, 5e9]]), linear([], -5e9))
+    m.constrain(z[0] + z[1] <= 2.0 - 5e-10)
+    return {"z": [1, 1]}
+
+
+def nearly_two_softly(m):
+    z = m.binary("z", shape=2)
+    m.add(table([z[0], z[1]], [[0.0, 1.0], [2.0, 2.5]]), soft(z[0] + z[1] <= 2.0 - 5e-10, 3.0))
+    return {"z": [1, 1]}
+
+
+def nearly_fixed(m):
+    z = m.binary("z", shape=2)
+    m.add(linear([(z[0], -1.0)]))
+    m.constrain(z[0] >= 1e-10)
+    return {"z": [0, 0]}
+
+
+def decimals(m):
+    """0.1 + 0.2 is not 0.3 in binary."""
+    z = m.binary("z", shape=3)
+    m.add(linear([(v, 1.0) for v in z]))
+    m.constrain(0.1 * z[0] + 0.2 * z[1] == 0.3, 0.3 * z[2] - 0.1 * z[0] - 0.2 * z[1] == 0)
+    return {"z": [1, 1, 1]}
+
+
+def a_real_at_its_limit(m):
+    x = m.real("x", 0.0, 1.0)
+    m.add(linear([(x, 1e6)], -5e5))
+    m.constrain(x <= 0.5)
+    return {"x": 0.5 + 9e-10}
+
+
+def a_simplex_at_its_limit(m):
+    p = m.simplex("p", 3)
+    m.add(linear([(p[0], 1e6), (p[2], 1e6)], -1e6))
+    return {"p": [1.0, 0.0, 9e-10]}
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "branch-and-cut", "gbd"])
+@pytest.mark.parametrize(
+    "build",
+    [nearly_two, nearly_two_softly, nearly_fixed, decimals, a_real_at_its_limit, a_simplex_at_its_limit],
+)
+def test_points_within_the_tolerance_of_rows_are_covered(build, algorithm):
+    m = Model()
+    point = build(m)
+    value = m.value(point)
+    assert value > -math.inf, "it counts as feasible"
+    result = solve(m, algorithm=algorithm)
+    report = assert_solved(m, result)
+    assert report.upper_bound >= value
+    assert result.upper_bound >= value - 1e-9 * max(1.0, abs(value))
 
 
 def test_the_margin_covers_rounding():

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -301,12 +302,16 @@ def test_a_box_without_a_proof_of_emptiness_is_not_empty() -> None:
 
 
 def test_a_continuous_tightening_is_held_to_exact_arithmetic() -> None:
-    """0.1 x + 0.2 y <= 0.3 with x >= 1 implies y <= (0.3 - 0.1) / 0.2 in rationals: not a bit less."""
+    """0.1 x + 0.2 y <= 0.3, to the tolerance of rows, with x >= 1 bounds y by a rational number: not a bit less."""
     model = cm.Model()
     x, y = model.real("x", 1, 2), model.real("y", 0, 9)
     model.constrain(0.1 * x + 0.2 * y <= 0.3)
     model.add(1.0 * y)
-    implied = (0.3 - 0.1) / 0.2  # rounded; the rational value lies above it
+    side = Fraction(float(compile_model(model).rows.widest_upper[0]))
+    implied = (side - Fraction(0.1)) / Fraction(0.2)
+    least = float(implied) if Fraction(float(implied)) >= implied else math.nextafter(float(implied), math.inf)
+    assert model.value({"x": 1.0, "y": 1.0 + 4.9e-9}) > -math.inf, "such a point counts as feasible"
+    assert least > 1.0 + 4.9e-9
     leaf = LeafRecord(0, False, NO_INTEGERS, NO_NUMBERS, NO_INTEGERS, NO_NUMBERS)
 
     def claim(bound: float) -> Certificate:
@@ -323,9 +328,9 @@ def test_a_continuous_tightening_is_held_to_exact_arithmetic() -> None:
             leaves=(leaf,),
         )
 
-    assert verify(claim(1.0 + 1e-9), model).upper_bound == pytest.approx(1.0 + 1e-9, abs=1e-14)
+    assert verify(claim(least), model).upper_bound == pytest.approx(least, abs=1e-14)
     with pytest.raises(CertificateError, match="implies"):
-        verify(claim(implied - 1e-15), model)
+        verify(claim(math.nextafter(least, 0.0)), model)
 
 
 def test_an_integer_gap_between_children_may_be_open() -> None:

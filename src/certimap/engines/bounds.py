@@ -2,6 +2,7 @@
 
 For weights w >= 0 on cuts (summing to one per block) and row multipliers q, on the box [l, u]:
     UB = offset + sum w h + sum q rhs + sum_j max(r_j l_j, r_j u_j),   r = cost + sum w u_cut - sum q A.
+The sides of rows are the wider ones, so that the bound covers every point that counts as feasible.
 Every term is a sum of products in float64; the margin is gamma_n times the sum of magnitudes (see _numeric.rounding).
 """
 
@@ -57,7 +58,7 @@ def combination_bound(graph: FactorGraph, pool: CutPool, m: Multipliers, box: Bo
     columns = pool.column[flat]
     part = m.weights[owner] * pool.u[flat]
     rows = graph.rows
-    rhs = np.where(m.row_weights > 0, rows.upper[m.rows], rows.lower[m.rows])
+    rhs = np.where(m.row_weights > 0, rows.widest_upper[m.rows], rows.widest_lower[m.rows])
     matrix = rows.matrix[m.rows]
     row_part = np.repeat(m.row_weights, np.diff(matrix.indptr)) * matrix.data
     n = graph.n_columns

@@ -28,7 +28,7 @@ class Propagator:
     def __init__(self, graph: FactorGraph) -> None:
         matrix = graph.rows.matrix
         self._rows = (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data)
-        self._sides = (graph.rows.lower, graph.rows.upper)
+        self._sides = (graph.rows.widest_lower, graph.rows.widest_upper)
         self._integer = graph.integer
         self._root_width = graph.upper - graph.lower
         by_column = matrix.tocsc()

@@ -15,12 +15,13 @@ from certimap.graph.columns import Columns, lay_out
 from certimap.graph.graph import FactorBatch, FactorGraph, Rows, read_only, stack
 from certimap.model.domains import Categorical, Integer, PositiveDefinite
 from certimap.model.errors import ModelError
-from certimap.model.expressions import Atom, Row, Variable
+from certimap.model.expressions import TOLERANCE, Atom, Row, Variable
 from certimap.model.factors import Factor, Potts, Table
 from certimap.model.model import Model
 from certimap.model.soft import Soft
 
-_RowTerms = tuple[dict[int, float], float, float, int]  # terms, lower, upper, owner
+MORE = 1.001  # on the tolerance, for the rounding of what is compared with it
+_RowTerms = tuple[dict[int, float], float, float, int, float]  # terms, lower, upper, owner, scale of a violation
 
 
 def compile_model(model: Model) -> FactorGraph:
@@ -56,7 +57,7 @@ def compile_model(model: Model) -> FactorGraph:
         integer=read_only(np.array(columns.integer, dtype=bool)),
         groups=tuple(read_only(g) for g in columns.groups),
         group_of=read_only(_group_of(columns)),
-        rows=_pack_rows(rows, len(columns.atoms)),
+        rows=_pack_rows(rows, columns),
         factors=tuple(factors),
         blocks=(),
         private=(),
@@ -131,7 +132,7 @@ def _absorb_unary(f: Table, columns: Columns, rows: list[_RowTerms]) -> None:
     for atom, value in zip(f.atoms, f.log_values.tolist(), strict=True):
         column = columns.column_of[atom]
         if value == -math.inf and columns.lower[column] > 0.0:
-            rows.append(({column: 1.0}, -math.inf, 0.0, -1))
+            rows.append(({column: 1.0}, -math.inf, 0.0, -1, 1.0))
         elif value == -math.inf:
             columns.upper[column] = 0.0
         else:
@@ -170,12 +171,12 @@ def _check_private(
 
 
 def _constraint_rows(model: Model, columns: Columns) -> list[_RowTerms]:
-    rows: list[_RowTerms] = [(terms, low, high, -1) for terms, low, high in columns.structure]
+    rows: list[_RowTerms] = [(terms, low, high, -1, 1.0) for terms, low, high in columns.structure]
     for owner, constraint in enumerate(model.constraints.values()):
         for row in constraint.rows:
             terms = _columns_of(row, columns)
             if not _absorb_bound(terms, row, columns):
-                rows.append((terms, row.lower, row.upper, owner))
+                rows.append((terms, row.lower, row.upper, owner, row.scale))
     return rows
 
 
@@ -193,7 +194,8 @@ def _absorb_bound(terms: dict[int, float], row: Row, columns: Columns) -> bool:
     ((column, c),) = terms.items()
     if not columns.integer[column] or (columns.lower[column], columns.upper[column]) != (0.0, 1.0) or c != 1.0:
         return False
-    low, high = math.ceil(max(0.0, row.lower)), math.floor(min(1.0, row.upper))
+    slack = MORE * TOLERANCE * row.scale
+    low, high = math.ceil(max(0.0, row.lower - slack)), math.floor(min(1.0, row.upper + slack))
     if low > high:
         return False
     columns.lower[column], columns.upper[column] = float(low), float(high)
@@ -205,9 +207,9 @@ def _relaxed(row: Row, columns: Columns, violated: int) -> Iterable[_RowTerms]:
     low, high = row.activity_bounds()
     terms = _columns_of(row, columns)
     if high > row.upper:
-        yield {**terms, violated: row.upper - high}, -math.inf, row.upper, -1
+        yield {**terms, violated: row.upper - high}, -math.inf, row.upper, -1, row.scale
     if low < row.lower:
-        yield {**terms, violated: row.lower - low}, row.lower, math.inf, -1
+        yield {**terms, violated: row.lower - low}, row.lower, math.inf, -1, row.scale
 
 
 def _group_of(columns: Columns) -> np.ndarray:
@@ -217,14 +219,27 @@ def _group_of(columns: Columns) -> np.ndarray:
     return group_of
 
 
-def _pack_rows(rows: list[_RowTerms], n_columns: int) -> Rows:
+def _pack_rows(rows: list[_RowTerms], columns: Columns) -> Rows:
     starts = np.cumsum([0, *(len(terms) for terms, *_ in rows)])
     index = np.array([j for terms, *_ in rows for j in terms], dtype=np.int64)
     value = np.array([c for terms, *_ in rows for c in terms.values()], dtype=float)
-    matrix = sparse.csr_array((value, index, starts), shape=(len(rows), n_columns))
+    matrix = sparse.csr_array((value, index, starts), shape=(len(rows), len(columns.atoms)))
+    lower, upper, owner, scale = (np.array([r[k] for r in rows], dtype=float) for k in range(1, 5))
+    slack = MORE * TOLERANCE * scale
+    reach = abs(matrix) @ np.maximum(np.abs(columns.lower), np.abs(columns.upper))
+    whole = _whole(matrix, columns) & (reach < 2.0**53)  # such an activity is computed without rounding
     return Rows(
         matrix,
-        read_only(np.array([r[1] for r in rows], dtype=float)),
-        read_only(np.array([r[2] for r in rows], dtype=float)),
-        read_only(np.array([r[3] for r in rows], dtype=np.int64)),
+        read_only(np.where(whole, np.ceil(lower - slack), lower)),
+        read_only(np.where(whole, np.floor(upper + slack), upper)),
+        read_only(owner.astype(np.int64)),
+        read_only(np.where(whole, 0.0, slack + 2.0**-50 * reach)),
     )
+
+
+def _whole(matrix: sparse.csr_array, columns: Columns) -> np.ndarray:
+    """Rows whose activity is a whole number, so that their sides can be rounded."""
+    integer = np.array(columns.integer, dtype=bool)
+    broken = ~integer[matrix.indices] | (matrix.data != np.rint(matrix.data))
+    owner = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    return np.asarray(np.bincount(owner, broken, matrix.shape[0]) == 0.0)

@@ -46,12 +46,24 @@ class FactorBatch:
 
 @dataclass(frozen=True)
 class Rows:
-    """Linear rows  lower <= matrix y <= upper; `owner[i]` is the index of the named constraint, -1 for structure."""
+    """Linear rows  lower <= matrix y <= upper; `owner[i]` is the index of the named constraint, -1 for structure.
+
+    A point may violate a row by `slack` and count as feasible, so bounds are about the wider rows.
+    """
 
     matrix: sparse.csr_array
     lower: Floats
     upper: Floats
     owner: Ints
+    slack: Floats
+
+    @cached_property
+    def widest_lower(self) -> Floats:
+        return np.where(self.slack > 0.0, np.nextafter(self.lower - self.slack, -np.inf), self.lower)
+
+    @cached_property
+    def widest_upper(self) -> Floats:
+        return np.where(self.slack > 0.0, np.nextafter(self.upper + self.slack, np.inf), self.upper)
 
     def __len__(self) -> int:
         return len(self.lower)

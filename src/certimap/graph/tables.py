@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 
 from certimap.graph.blocks import dense_values
 from certimap.model.domains import Categorical, Integer
-from certimap.model.expressions import Constraint, Row, Variable
+from certimap.model.expressions import TOLERANCE, Constraint, Row, Variable
 from certimap.model.factors import Factor, Parity, Potts, SparseTable, Table
 from certimap.model.model import Model
 
 Floats = NDArray[np.float64]
 
-TOLERANCE = 1e-9 + 1e-12  # of rows; the second part covers the rounding of an activity
 MOST_ENTRIES = 2**20  # of one table
 MOST_STATES = 10_000  # of one variable
 
@@ -104,7 +103,8 @@ def _holds(rows: Sequence[Row]) -> tuple[Sequence[Variable], NDArray[np.bool_] |
         for atom, c in row.terms:
             weights[atom.variable] += [c * atom.at(s) for s in atom.variable.states]
         activity = _sum_over(list(weights.values()))
-        slack = TOLERANCE * max(1.0, max((abs(c) for _, c in row.terms), default=1.0))
+        reach = math.fsum(float(np.abs(w).max()) for w in weights.values())
+        slack = 1.001 * TOLERANCE * row.scale + 2.0**-50 * reach
         holds &= (activity >= row.lower - slack) & (activity <= row.upper + slack)
     return scope, holds
 

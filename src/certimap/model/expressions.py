@@ -27,6 +27,7 @@ from certimap.model.domains import (
 )
 from certimap.model.errors import ModelError
 
+TOLERANCE = 1e-9  # violation of a row, relative to its scale, that counts as none
 MAX_CODED_VALUES = 10_000  # one-hot coding of an integer happens on demand; beyond this a table over it is a mistake
 
 
@@ -282,11 +283,15 @@ class Row:
             total[atom] = total.get(atom, 0.0) + c
         return LinearExpression(total).bounds()
 
+    @property
+    def scale(self) -> float:
+        """What a violation is relative to."""
+        return max(1.0, max((abs(c) for _, c in self.terms), default=1.0))
+
     def violation(self, values: Mapping[str, Any]) -> float:
         """By how much the row is violated, relative to its scale; 0 when satisfied."""
         activity = self.activity(values)
-        scale = max(1.0, max((abs(c) for _, c in self.terms), default=1.0))
-        return max(self.lower - activity, activity - self.upper, 0.0) / scale
+        return max(self.lower - activity, activity - self.upper, 0.0) / self.scale
 
 
 @dataclass(frozen=True)
@@ -301,7 +306,7 @@ class Constraint:
         """The same constraint under a name of the user's choice, used in messages and conflict reports."""
         return replace(self, name=name)
 
-    def satisfied(self, values: Mapping[str, Any], tolerance: float = 1e-9) -> bool:
+    def satisfied(self, values: Mapping[str, Any], tolerance: float = TOLERANCE) -> bool:
         return all(row.violation(values) <= tolerance for row in self.rows)
 
     def variables(self) -> list[Variable]:

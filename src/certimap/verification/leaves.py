@@ -80,7 +80,8 @@ class LeafBounds:
         cuts, weights = cuts[weights > 0.0], weights[weights > 0.0]
         self.cuts.check_boxes(cuts, box, leaf)
         h = self.cuts.constants(cuts)
-        side = np.where(row_weights > 0.0, self.problem.graph.rows.upper[rows], self.problem.graph.rows.lower[rows])
+        sides = self.problem.graph.rows
+        side = np.where(row_weights > 0.0, sides.widest_upper[rows], sides.widest_lower[rows])
         keep = np.isfinite(side) & (row_weights != 0.0)
         bounded = np.zeros(len(self.problem.terms), dtype=bool)
         bounded[self.cuts.block[cuts[~self.cuts.feasibility[cuts]]]] = True

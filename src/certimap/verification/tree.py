@@ -162,7 +162,7 @@ class _Tightener:
         low, high = values * box.lower[columns], values * box.upper[columns]
         low, high = np.minimum(low, high), np.maximum(low, high)
         low[position] = high[position] = 0.0
-        sides = float(self.rows.lower[row]), float(self.rows.upper[row])
+        sides = float(self.rows.widest_lower[row]), float(self.rows.widest_upper[row])
         scale = float(np.maximum(np.abs(low), np.abs(high)).sum()) + max(
             (abs(s) for s in sides if math.isfinite(s)), default=0.0
         )
@@ -180,7 +180,7 @@ class _Tightener:
             if k != position:
                 ends = Fraction(c) * Fraction(float(box.lower[j])), Fraction(c) * Fraction(float(box.upper[j]))
                 low, high = low + min(ends), high + max(ends)
-        side_low, side_high = float(self.rows.lower[row]), float(self.rows.upper[row])
+        side_low, side_high = float(self.rows.widest_lower[row]), float(self.rows.widest_upper[row])
         a = Fraction(float(values[position]))
         above = (Fraction(side_high) - low) / a if math.isfinite(side_high) else math.copysign(math.inf, a)
         below = (Fraction(side_low) - high) / a if math.isfinite(side_low) else math.copysign(math.inf, -a)
