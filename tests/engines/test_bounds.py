@@ -200,7 +200,7 @@ def test_points_within_the_tolerance_of_rows_are_covered(build, algorithm):
     point = build(m)
     value = m.value(point)
     assert value > -math.inf, "it counts as feasible"
-    result = solve(m, algorithm=algorithm)
+    result = solve(m, algorithm=algorithm, max_nodes=200)
     report = assert_solved(m, result)
     assert report.upper_bound >= value
     assert result.upper_bound >= value - 1e-9 * max(1.0, abs(value))

@@ -74,6 +74,11 @@ def combination_bound(graph: FactorGraph, pool: CutPool, m: Multipliers, box: Bo
     return value + 4.0 * gamma(terms) * scale
 
 
+def row_slack(graph: FactorGraph, m: Multipliers | None) -> float:
+    """The part of a combination's bound that comes from the tolerance of rows."""
+    return 0.0 if m is None else float(np.abs(m.row_weights) @ graph.rows.slack[m.rows])
+
+
 def _scatter(index: NDArray[np.integer], weight: Floats, n: int) -> Floats:
     return np.asarray(np.bincount(index, weight, minlength=n), dtype=np.float64)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certimap.certificate import NodeRecord
-from certimap.engines.bounds import Multipliers
+from certimap.engines.bounds import Multipliers, row_slack
 from certimap.engines.branching import Split, choose_split
 from certimap.engines.cut_master import CutMaster, Relaxation
 from certimap.engines.heuristics import Heuristics
@@ -215,8 +215,11 @@ class BranchAndCut:
         return relaxation
 
     def split_of(self, node: Node, relaxation: Relaxation) -> Split | None:
-        """How to go on below the node; None if it is closed or nothing is left to split."""
-        if node.bound <= self.ledger.cutoff:
+        """How to go on below the node; None if it is closed or nothing is left to split.
+
+        What the tolerance of rows adds to a bound stays whatever is split.
+        """
+        if node.bound - row_slack(self.graph, node.multipliers) <= self.ledger.cutoff:
             return None
         y, t = relaxation.y, relaxation.t
         if y is None or t is None:  # the LP gave no point: split in the middle of the box
