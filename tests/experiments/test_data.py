@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from certimap.experiments.data import DATA_SETS, DataSet
+from certimap.experiments.data import DATA_SETS, DataSet, iris
 
 SHAPES = {"iris": (150, 3, 3), "wine": (178, 6, 3), "brca": (569, 3, 2)}
 
@@ -20,6 +20,11 @@ def test_data_are_prepared_as_the_paper_says(name: str) -> None:
         assert np.allclose(np.diag(covariance), 1.0)
     else:
         assert np.allclose(covariance, np.diag(np.diag(covariance))) and (np.diff(np.diag(covariance)) < 0).all()
+
+
+def test_iris_in_the_plane() -> None:
+    whole, plane = DATA_SETS["iris"](), iris(2)
+    assert plane.name == "iris, 2 components" and np.array_equal(plane.points, whole.points[:, :2])
 
 
 def test_fewer_links_are_among_more() -> None:

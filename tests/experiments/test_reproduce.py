@@ -59,6 +59,7 @@ def toy_sizes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name, load in list(DATA_SETS.items()):
             patch.setitem(DATA_SETS, name, partial(_few, load()))
+        patch.setattr(mixture_parts, "iris", lambda components: replace(DATA_SETS["iris"](), name="plane"))
         for links in (8, 32):
             patch.delitem(printed.MUST_LINK, links)
         patch.setattr(printed, "TOPIC_SIZES", (4, 11, 2))

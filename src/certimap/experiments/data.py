@@ -49,12 +49,13 @@ class DataSet:
         return tuple(pairs)
 
 
-def iris() -> DataSet:
+def iris(components: int = 3) -> DataSet:
     """150 points, the first three principal components."""
     bunch = load_iris()
-    points, names, share = _components(np.asarray(bunch.data, dtype=np.float64), 3)
-    preparation = f"centred, first 3 principal components ({share:.1f} % of the variance)"
-    return DataSet("iris", points, np.asarray(bunch.target), 3, names, preparation)
+    points, names, share = _components(np.asarray(bunch.data, dtype=np.float64), components)
+    preparation = f"centred, first {components} principal components ({share:.1f} % of the variance)"
+    name = "iris" if components == 3 else f"iris, {components} components"
+    return DataSet(name, points, np.asarray(bunch.target), 3, names, preparation)
 
 
 def wine() -> DataSet:

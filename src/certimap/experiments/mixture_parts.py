@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from certimap.baselines.scip import is_available
-from certimap.experiments.data import DATA_SETS, DataSet
+from certimap.experiments.data import DATA_SETS, DataSet, iris
 from certimap.experiments.figures import convergence_section, graph_section, trace_section
 from certimap.experiments.mixture_sections import log_map_section, must_link_section, running_time_section, voi_section
 from certimap.experiments.mixture_tasks import (
@@ -78,8 +78,12 @@ def _traces(settings: Settings, results: Results) -> Section:
 
 
 def _convergence_tasks(settings: Settings) -> dict[str, Task]:
+    plane = iris(2)  # small enough for a proof within seconds
+    small = {f"{plane.name}/certimap": certimap_task(plane, settings.effort)}
+    if is_available():
+        small[f"{plane.name}/scip"] = branch_and_bound_task(plane, settings.effort)
     topics = {f"topics/{method}": task for method, task in topic_method_tasks(settings).items()}
-    return {**_method_tasks(settings), **topics}
+    return {**_method_tasks(settings), **topics, **small}
 
 
 def _convergence(settings: Settings, results: Results) -> Section:

@@ -48,7 +48,10 @@ TRACES = _text(
     about regions that the chain has not visited."""
 )
 
-CONVERGENCE = "The bound of branch and bound is drawn where it stood when its time was over."
+CONVERGENCE = _text(
+    """Distance from the upper bound to the value of certimap's answer. The bound of branch and bound is drawn where it
+    stood when its time was over."""
+)
 
 TOPIC_LOG_MAP = _text(
     """The sum of the paper's terms 1 to 4 with Dirichlet parameters 1.1 for topics and words, which the paper does not

@@ -69,7 +69,10 @@ def mean_traces(trace: Trace) -> bytes:
 
 
 def gap_plot(searches: Mapping[str, Convergence]) -> bytes:
-    """Distance from the best value to the bound over time, on a logarithmic axis, a panel for each search."""
+    """Distance from the best value to the bound over time, on a logarithmic axis, a panel for each search.
+
+    Distances below a hundredth of the tolerance, 0 among them, are drawn there.
+    """
     columns = 2 if len(searches) == 4 else min(len(searches), 3)
     rows = -(-len(searches) // columns)
     figure = figure_of(_width(columns), 0.5 + 2.9 * rows)
@@ -78,7 +81,8 @@ def gap_plot(searches: Mapping[str, Convergence]) -> bytes:
     for panel in grid.ravel()[len(searches) :]:
         panel.set_axis_off()
     for panel, (name, search) in zip(panels, searches.items(), strict=True):
-        finite = [(s, max(bound - value, 1e-12)) for s, bound, value in search.history if math.isfinite(bound - value)]
+        least = 0.01 * search.tolerance
+        finite = [(s, max(bound - value, least)) for s, bound, value in search.history if math.isfinite(bound - value)]
         seconds, gaps = [s for s, _ in finite], [gap for _, gap in finite]
         panel.step(seconds, gaps, where="post", color=COLOURS[0], marker="o", markersize=3.5, label="certimap")
         for number, (other, gap) in enumerate(search.others.items(), start=1):
