@@ -5,6 +5,15 @@
     m.add(gaussian_clusters(z, X, NormalWishartPrior.from_data(X)))
     m.constrain(must_link(z[0], z[1]))
 
+The prior's covariance type says which precisions Lambda a cluster may have (formulas in `clusters`):
+
+- ``full``: any; c(S) looks at the determinant of M_S;
+- ``diag``: diagonal ones, a normal-gamma for every feature; c(S) looks at the diagonal of M_S;
+- ``spherical``: multiples of the identity; c(S) looks at the trace of M_S;
+- ``known``: the inverse of the prior's covariance, in every cluster; nu0 plays no part.
+
+One precision that is shared but unknown (``tied``) makes no sum over clusters, so there is no such factor.
+
 A certificate of a clustering refers to such a model: `mixture_model` builds the one that belongs to a problem.
 """
 
@@ -18,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from certimap.mixture.clusters import Items, SeparableObjective, partition_objective
-from certimap.mixture.prior import FloatArray, NormalWishartPrior, checked_sample_weight
+from certimap.mixture.prior import COVARIANCE_TYPES, FloatArray, NormalWishartPrior, checked_sample_weight
 from certimap.mixture.problem import MixtureProblem
 from certimap.model.constraints import at_least, at_most, cannot_link, fix, must_link
 from certimap.model.errors import ModelError
@@ -30,7 +39,7 @@ from certimap.model.soft import soft
 
 @dataclass(eq=False)
 class GaussianClusters(Partition):
-    """c(S) of full-covariance Gaussian clusters, parameters maximised out; see `certimap.mixture.clusters`."""
+    """c(S) of Gaussian clusters, parameters maximised out; see `certimap.mixture.clusters`."""
 
     kind: ClassVar[str] = "gaussian_clusters"
     items: tuple[Variable, ...]
@@ -50,11 +59,12 @@ class GaussianClusters(Partition):
 
     @property
     def signature(self) -> Hashable:
-        return (*self.data.shape, self.n_clusters)
+        return (*self.data.shape, self.n_clusters, self.prior.covariance_type)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         prior = self.prior
         return {
+            "covariance_type": np.array(COVARIANCE_TYPES.index(prior.covariance_type)),
             "data": self.data,
             "sample_weight": self.sample_weight,
             "weight_concentration": np.array(prior.weight_concentration),
@@ -71,7 +81,7 @@ class GaussianClusters(Partition):
 def gaussian_clusters(
     items: Any, X: ArrayLike, prior: NormalWishartPrior, *, sample_weight: ArrayLike | None = None, name: str = ""
 ) -> GaussianClusters:
-    """Row i of X joins cluster z_i of a Gaussian mixture with this prior, of covariance type ``full``."""
+    """Row i of X joins cluster z_i of a Gaussian mixture with this prior, of any covariance type but ``tied``."""
     variables = partition_items(items, "gaussian_clusters")
     data = np.array(X, dtype=np.float64)
     if data.shape != (len(variables), prior.dimension):
@@ -81,8 +91,11 @@ def gaussian_clusters(
         )
     if not np.isfinite(data).all():
         raise ModelError(f"gaussian_clusters: X must be finite, got {data[~np.isfinite(data)][0]!r}")
-    if prior.covariance_type != "full":
-        raise ModelError(f"gaussian_clusters: the prior must be of type 'full', got {prior.covariance_type!r}")
+    if prior.covariance_type == "tied":
+        raise ModelError(
+            "gaussian_clusters: the prior must be of type 'full', 'diag', 'spherical' or 'known', got 'tied': with one "
+            "precision for all clusters the value is no sum over clusters"
+        )
     try:
         weight = checked_sample_weight(sample_weight, len(data))
     except ValueError as error:

@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from certimap.certificate import CertificateError
 from certimap.verification.exact_matrices import LOG_ERROR, fractions, log_of
 
 
@@ -26,6 +27,8 @@ class ClusterValues:
         self, arrays: Mapping[str, Any], n_clusters: int, rewards: Sequence[tuple[int, int, float]] = ()
     ) -> None:
         """`arrays` as the factor declares them: what the model's fingerprint covers."""
+        if int(arrays["covariance_type"]) != 0:
+            raise CertificateError("no check is known for Gaussian clusters of another covariance type than full")
         (mean,) = fractions([arrays["mean"]])
         (self.weights,) = fractions([arrays["sample_weight"]])
         self.points = [[x - m for x, m in zip(row, mean, strict=True)] for row in fractions(arrays["data"])]
