@@ -18,6 +18,7 @@ from certimap.certificate import Certificate
 from certimap.engines.column_master import ColumnMaster, ColumnPool, DualPoint
 from certimap.engines.ledger import Ledger
 from certimap.engines.margin_search import MarginSearch, Room
+from certimap.engines.partition_incumbent import Incumbent
 from certimap.engines.partition_problem import labels_of, read_problem
 from certimap.engines.partition_search import PartitionSearch
 from certimap.engines.price_tree import LeafKind, LeafProof, PriceNode, PriceTree
@@ -30,8 +31,6 @@ from certimap.oracles.partition import ColumnRules, Effort, Floats, Ints, Masks
 from certimap.oracles.subsets import heaviest_set
 from certimap.results import StopReason
 
-STARTS = 8
-NEIGHBOUR_COLUMNS = 3000  # the clusters next to the incumbent's enter the master if there are no more than this
 FIRST_NODES = 5_000  # of the pricing that gives the first bound, whatever the limits
 FEASIBILITY_NODES = 100_000
 LISTED_COLUMNS = 2000
@@ -61,16 +60,16 @@ class BranchAndPrice:
         self.ledger = ledger
         self.tree = PriceTree()
         self.pool = ColumnPool(self.block, self.problem.n_items)
-        self.labels: Ints | None = None  # of the best partition found here
-        self.value = -math.inf
         self.solves = 0
         self._starts = starts
         self._rng = np.random.default_rng(seed)
+        self.incumbent = Incumbent(self.problem, self.pool, ledger, self._rng)
         none = np.zeros(self.problem.n_items, dtype=bool)
         self._empty_value = self.block.value(none) if self.problem.min_size <= 0 else None
 
     def run(self) -> StopReason:
-        self.start()
+        if self.incumbent.start(self._starts):
+            self.ledger.record("H", open_nodes=len(self.tree), columns=len(self.pool))
         while len(self.tree):
             self.ledger.prove(self.tree.bound())
             reason = self.ledger.stop_reason()
@@ -91,7 +90,7 @@ class BranchAndPrice:
         if node.bound <= self.ledger.cutoff or not self.seed_columns(node, rules):
             self.tree.close(node)
             return
-        deep = self.block.margin_pays and self.labels is not None
+        deep = self.block.margin_pays and self.incumbent.labels is not None
         shares = self.deepen(node, rules) if deep else self.generate(node, rules)
         if not deep and node.bound > self.ledger.cutoff and self.ledger.stop_reason() is None:
             self.close_by_list(node, rules)
@@ -112,56 +111,10 @@ class BranchAndPrice:
             self.problem.graph, self.ledger, algorithm="branch-and-price", conflict=conflict, details=details
         )
 
-    # --------------------------------------------------------------------------------------------------------- primal
-    def start(self) -> None:
-        """Local search from the block's starting labels."""
-        rules = self.problem.rules()
-        if rules.contradictory:
-            return
-        if self._starts is None:
-            for labels in self.block.starts(rules, self._rng, STARTS):
-                self.offer_improved(labels, rules)
-        else:
-            for labels in self._starts:
-                self.offer(labels)
-        if self.labels is not None:
-            search = PartitionSearch(self.block, rules, self.problem.n_clusters)
-            self.pool.add(search.neighbours(self.labels, NEIGHBOUR_COLUMNS))
-            self.ledger.record("H", open_nodes=len(self.tree), columns=len(self.pool))
-
-    def offer(self, labels: Ints) -> None:
-        """Value a partition in closed form; its clusters are columns."""
-        self.pool.add(self._clusters(labels))
-        assignment = self.problem.assignment(labels)
-        value = self.problem.graph.model.value(assignment)
-        self.ledger.offer(assignment, value)
-        if value > self.value:
-            self.labels, self.value = labels, value
-            self.block.guide = labels
-
-    def offer_improved(self, labels: Ints, rules: ColumnRules) -> None:
-        """Repair and local search from any labels, by the block where it can."""
-        improved = self.block.improve(labels, rules, self._rng)
-        if improved is None:
-            search = PartitionSearch(self.block, rules, self.problem.n_clusters)
-            improved = search.improve(labels, self._rng)
-        if improved is not None:
-            self.offer(improved)
-
-    def offer_rounded(self, rules: ColumnRules, masks: Masks, shares: Floats) -> None:
-        """Largest shares first, what they leave out in cluster 0; then repair and local search."""
-        labels = np.full(self.problem.n_items, -1, dtype=np.int64)
-        clusters = 0
-        for c in np.argsort(-shares, kind="stable"):
-            if shares[c] > PRECISION and clusters < self.problem.n_clusters and (labels[masks[c]] < 0).all():
-                labels[masks[c]] = clusters
-                clusters += 1
-        self.offer_improved(np.maximum(labels, 0), rules)
-
     # ----------------------------------------------------------------------------------------------- column generation
     def seed_columns(self, node: PriceNode, rules: ColumnRules) -> bool:
         """See that the columns known so far admit a fractional partition; False if it is proved that none exists."""
-        if len(self._near(rules)) == self.problem.n_clusters:
+        if len(self.incumbent.clusters_in(rules)) == self.problem.n_clusters:
             return True
         master = ColumnMaster(rules, self.problem.n_clusters, None if self._empty_value is None else 0.0)
         one = np.ones(rules.n_groups)
@@ -219,7 +172,7 @@ class BranchAndPrice:
             else:
                 break
         masks, shares = self.pool.masks[master.columns], master.shares()
-        self.offer_rounded(rules, masks, shares)
+        self.incumbent.offer_rounded(rules, masks, shares)
         return masks, shares
 
     def deepen(self, node: PriceNode, rules: ColumnRules) -> tuple[Masks, Floats]:
@@ -227,16 +180,15 @@ class BranchAndPrice:
         is too long; unless that closes it, the columns found with their shares.
         """
         problem, ledger = self.problem, self.ledger
-        search = MarginSearch(
-            self.block, self.pool, rules, problem.n_clusters, self._empty_value, self._near(rules), self._rng
-        )
-        room = Room(ledger.cutoff - ledger.log_map, scale=max(1.0, abs(self.value)))
+        near = self.incumbent.clusters_in(rules)
+        search = MarginSearch(self.block, self.pool, rules, problem.n_clusters, self._empty_value, near, self._rng)
+        room = Room(ledger.cutoff - ledger.log_map, scale=max(1.0, abs(self.incumbent.value)))
         while ledger.stop_reason() is None or ledger.upper_bound == math.inf:
             ledger.iterations += 1
-            dual = search.settle(self.value - problem.offset + (1.0 - SPARE) * room.width, self._dual_time())
+            dual = search.settle(self.incumbent.value - problem.offset + (1.0 - SPARE) * room.width, self._dual_time())
             if dual is None:
                 least = search.master.least_bound()
-                if least is None or not room.rule_out(least + problem.offset - self.value):
+                if least is None or not room.rule_out(least + problem.offset - self.incumbent.value):
                     break
                 continue
             columns = self.certify(node, rules, dual, 0.9 * SPARE * room.width / problem.n_clusters)
@@ -244,7 +196,7 @@ class BranchAndPrice:
                 break
             if search.add(columns, dual):
                 continue
-            if ledger.stop_reason() is not None or not room.holds(node.bound - self.value):
+            if ledger.stop_reason() is not None or not room.holds(node.bound - self.incumbent.value):
                 break
             if self.close_by_list(node, rules) or not room.narrow():
                 break
@@ -305,7 +257,7 @@ class BranchAndPrice:
         empty = None if self._empty_value is None else proof.price - self._empty_value
         cover = best_cover(listed, slack, clusters, empty, room, COVER_STEPS)
         if cover.columns is not None:
-            self.offer(labels_of(listed[cover.columns]))
+            self.incumbent.offer(labels_of(listed[cover.columns]))
         if cover.complete:
             value = _with_rounding(ledger.log_map)
             node.improve(LeafProof(LeafKind.COLUMNS, value, proof.multipliers, proof.price, listed, proof.pricing))
@@ -328,10 +280,10 @@ class BranchAndPrice:
             centre = rules.summed(node.proof.multipliers)
             scale = float(np.abs(centre).mean()) + 1e-3
             return TrustBox(centre, np.full(rules.n_groups, 0.1 * scale))
-        if self.labels is None:
+        if self.incumbent.labels is None:
             largest = float(np.abs(self.pool.values).max(initial=1.0))
             return TrustBox(np.zeros(rules.n_groups), np.full(rules.n_groups, largest))
-        own, other = PartitionSearch(self.block, rules, self.problem.n_clusters).marginals(self.labels)
+        own, other = PartitionSearch(self.block, rules, self.problem.n_clusters).marginals(self.incumbent.labels)
         spread = np.abs(own - other)
         return TrustBox(0.5 * (own + other), 0.5 * spread + 0.05 * float(spread.mean()) + 1e-6)
 
@@ -340,13 +292,6 @@ class BranchAndPrice:
         positions = self.pool.add(columns)
         reduced = self.pool.values[positions] - columns @ dual.items
         return float(reduced.max(initial=dual.sigma)), positions[reduced > dual.sigma + noise]
-
-    def _near(self, rules: ColumnRules) -> Masks:
-        """The clusters of the incumbent that the rules admit, its empty ones included."""
-        if self.labels is None:
-            return self.pool.masks[:0]
-        clusters = self.labels[None, :] == np.arange(self.problem.n_clusters)[:, None]
-        return np.asarray(clusters[rules.admits(clusters)])
 
     def _shares(self, rules: ColumnRules) -> tuple[Masks, Floats]:
         """The columns found so far, with their shares in the best fractional partition."""
@@ -358,9 +303,6 @@ class BranchAndPrice:
 
     def _admissible(self, rules: ColumnRules) -> Ints:
         return np.flatnonzero(rules.admits(self.pool.masks)).astype(np.int64)
-
-    def _clusters(self, labels: Ints) -> Masks:
-        return np.asarray(labels[None, :] == np.unique(labels)[:, None])
 
     def _upper(self, multipliers: Floats, price: float) -> float:
         """offset + sum_i lambda_i + K P, rounded up."""
