@@ -17,6 +17,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.mixture import GaussianMixture
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.helpers import assert_solved
 
 from certimap import GaussianMixtureMAP, Status, StopReason
 from certimap.estimators.errors import NoFeasiblePointError
@@ -118,6 +119,13 @@ def test_hard_constraints() -> None:
     assert len(checks) == 7
     assert all(check.hard and check.satisfied for check in checks)
     assert model.log_map_ <= fitted(X).log_map_
+
+
+def test_the_certificate_is_about_the_model() -> None:
+    X = blobs(n=15)
+    model = GaussianMixtureMAP(3, random_state=0).fit(X, must_link=[(0, 3, 0.4), (0, 6)], cannot_link=[(1, 2)])
+    report = assert_solved(model.model(), model.result_, status=Status.OPTIMAL)
+    assert report is not None and report.upper_bound >= model.log_map_
 
 
 def test_soft_links_cost_their_weight() -> None:

@@ -18,7 +18,6 @@ from certimap.cli.files import save_certificate
 from certimap.cli.output import plain_console
 from certimap.cli.verify import print_report
 from certimap.estimators.gaussian_mixture import GaussianMixtureMAP
-from certimap.mixture.factor import mixture_model
 from certimap.mixture.record import CLUSTERING, problem_record
 from certimap.report.clustering import ClusteringReport
 from certimap.report.html import MissingExtraError, clustering_html, require_extra
@@ -70,7 +69,7 @@ def demo_command(
     if model.certificate_ is None:
         raise typer.Exit(exit_for(model.result_))
     console.print("\nthe certificate checked again, by code that shares nothing with the solver:")
-    report = verify(model.certificate_, mixture_model(model.problem_), seed=0)
+    report = verify(model.certificate_, model.model(), seed=0)
     print_report(console, model.certificate_, report)
     raise typer.Exit(Exit.INTERRUPTED if exit_for(model.result_) is Exit.INTERRUPTED else Exit.ANSWERED)
 

@@ -17,10 +17,12 @@ from certimap.estimators.density import compact, expanded, weighted_log_densitie
 from certimap.estimators.errors import NoFeasiblePointError, named_caller
 from certimap.mixture.clusters import IntArray
 from certimap.mixture.constraints import ClusterConstraints, Link
+from certimap.mixture.factor import mixture_model
 from certimap.mixture.kernel.gpu import DeviceChoice
 from certimap.mixture.prior import CovarianceType, FloatArray, NormalWishartPrior
 from certimap.mixture.problem import MixtureProblem
 from certimap.mixture.solve import MixtureAlgorithm, solve_mixture
+from certimap.model.model import Model
 from certimap.report.clustering import describe_mixture
 from certimap.report.log import LogTable
 from certimap.results import Result
@@ -95,7 +97,7 @@ class GaussianMixtureMAP(ClusterMixin, CertifiedEstimator):
     result_ : certimap.Result
         All of these in one.
     problem_ : MixtureProblem
-        What was solved: data, prior and constraints; ``mixture_model(problem_)`` is what the certificate is about.
+        What was solved: data, prior and constraints; `model()` is it as a factor graph.
     constraints_ : ClusterConstraints
         The constraints of the fit, checked.
     prior_ : NormalWishartPrior
@@ -230,6 +232,11 @@ class GaussianMixtureMAP(ClusterMixin, CertifiedEstimator):
     def score(self, X: ArrayLike, y: ArrayLike | None = None) -> float:
         """Mean log-density of the points under the fitted mixture; y is ignored."""
         return float(self.score_samples(X).mean())
+
+    def model(self) -> Model:
+        """The factor graph that the certificate speaks about: `verify(mixture.certificate_, mixture.model())`."""
+        check_is_fitted(self)
+        return mixture_model(self.problem_)
 
     # ------------------------------------------------------------------------------------------------------ the fit
     def _check_parameters(self) -> None:
