@@ -104,11 +104,11 @@ def test_options_reach_the_solver(iris: Path, monkeypatch: pytest.MonkeyPatch) -
         return solve_mixture(problem, n_init=1, algorithm="local-search")  # type: ignore[arg-type]
 
     monkeypatch.setattr("certimap.estimators.gaussian_mixture.solve_mixture", spy)
-    options = "--tol 0.01 --max-nodes 5 --time-limit 2.5 --starts 9 --seed 3 --jobs 2 --columns length"
+    options = "--tol 0.01 --max-nodes 5 --time-limit 2.5 --starts 9 --seed 3 --jobs 2 --device cpu --columns length"
     assert RUN.invoke(app, ["cluster", str(iris), "-k", "2", *options.split()]).exit_code == 0
     del seen["callback"]
     expected = {"tol": 0.01, "max_nodes": 5, "time_limit": 2.5, "n_init": 9, "seed": 3, "n_jobs": 2}
-    assert seen == {**expected, "algorithm": "auto"}
+    assert seen == {**expected, "algorithm": "auto", "device": "cpu"}
 
 
 def test_wrong_usage(iris: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
