@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -12,19 +13,34 @@ import numpy as np
 
 from certimap import Model
 from certimap.mixture.factor import gaussian_clusters
-from certimap.mixture.prior import NormalWishartPrior
+from certimap.mixture.prior import CovarianceType, NormalWishartPrior
 from certimap.verification.gaussian_pricing import GaussianPricing
 from certimap.verification.pricing import PriceClaim
 from certimap.verification.proof import Effort
 from certimap.verification.subsets import GroupRules
 
 WHOLE = Effort(full=True, seed=0)
+KINDS: tuple[CovarianceType, ...] = ("full", "diag", "spherical", "known")
 
 
 def points(rng: np.random.Generator, count: int, dimension: int) -> np.ndarray:
     X = rng.normal(size=(count, dimension)) @ rng.normal(size=(dimension, dimension))
     X[: count // 2] += 2.0 * rng.normal(size=dimension)
     return X
+
+
+def rotation_of(rng: np.random.Generator, kind: str, dimension: int) -> np.ndarray:
+    """A random rotation where one may turn the axes."""
+    turned = np.linalg.qr(rng.normal(size=(dimension, dimension)))[0]
+    return np.eye(dimension) if kind == "diag" else turned
+
+
+def prior_of(X: np.ndarray, kind: CovarianceType = "full", **changes: Any) -> NormalWishartPrior:
+    """The default one; a known covariance is a third of that of the data."""
+    if kind == "known":
+        changes = {k: v for k, v in changes.items() if k != "degrees_of_freedom_prior"}
+        changes["covariance_prior"] = np.atleast_2d(np.cov(X.T)) / 3.0
+    return NormalWishartPrior.from_data(X, kind, **changes)
 
 
 def record_of(sizes: np.ndarray, rotation: np.ndarray) -> dict[str, Any]:
@@ -39,6 +55,22 @@ def record_of(sizes: np.ndarray, rotation: np.ndarray) -> dict[str, Any]:
         "cut": np.zeros(count),
         "nodes": np.ones(count, dtype=np.int64),
     }
+
+
+def cut_record(
+    record: dict[str, Any], rng: np.random.Generator, coordinates: Sequence[int], cuts: int
+) -> dict[str, Any]:
+    """The recorded tree with that many more cuts, each of some leaf at a random place."""
+    tree = {key: list(record[key]) for key in ("parent", "side", "coordinate", "cut", "nodes")}
+    for _ in range(cuts):
+        leaf = int(rng.choice(np.flatnonzero(np.array(tree["coordinate"]) < 0)))
+        coordinate = int(rng.choice(coordinates))
+        tree["coordinate"][leaf] = coordinate
+        tree["cut"][leaf] = float(rng.uniform(0.0, 9.0) if coordinate == 0 else rng.normal())
+        for side in (0, 1):
+            for key, entry in (("parent", leaf), ("side", side), ("coordinate", -1), ("cut", 0.0), ("nodes", 1)):
+                tree[key].append(entry)
+    return {**record, **{key: np.array(values) for key, values in tree.items()}}
 
 
 @dataclass
@@ -66,12 +98,14 @@ class Case:
         sample_weight: np.ndarray | None = None,
         rewards: tuple[tuple[int, int, float], ...] = (),
         rotation: np.ndarray | None = None,
+        kind: CovarianceType = "full",
         given: NormalWishartPrior | None = None,
     ) -> Case:
         count, dimension = X.shape
         a0, b0, v = prior
-        made = given or NormalWishartPrior.from_data(
+        made = given or prior_of(
             X,
+            kind,
             weight_concentration_prior=a0,
             mean_precision_prior=b0,
             degrees_of_freedom_prior=dimension + v,

@@ -62,6 +62,16 @@ def determinant(matrix: Matrix) -> Fraction:
     return result
 
 
+def adjugate(matrix: Matrix) -> Matrix:
+    """det(A) A^-1 of a symmetric matrix: its cofactors."""
+    D = len(matrix)
+    rest = [[i for i in range(D) if i != a] for a in range(D)]
+    return [
+        [(-1) ** (a + b) * determinant([[matrix[i][j] for j in rest[b]] for i in rest[a]]) for b in range(D)]
+        for a in range(D)
+    ]
+
+
 def log_of(x: Fraction) -> Fraction:
     """log x of a positive fraction, within LOG_ERROR."""
     log = _DIGITS.subtract(_DIGITS.ln(Decimal(x.numerator)), _DIGITS.ln(Decimal(x.denominator)))

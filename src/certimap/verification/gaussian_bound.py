@@ -9,7 +9,9 @@ At a reference theta0 = (mu0, tau0, b0) every set S satisfies
     C_S   = dmu' Lambda0 dmu,
 
 because the density at theta0 falls short of that at theta(S) by a divergence; Var is taken under S, and db, dmu are the
-differences of S's slopes and mean from the reference. With bounds A, C over the box this is, for any number c, at most
+differences of S's slopes and mean from the reference. Kinds without slopes have b = 0 throughout; for a spherical kind
+all tau_d are equal, and sum_d rho_d = tau0 tr M_S/nu all the same; a known precision has v = 1, A = 0 and no tr Lambda0
+in the prior. With bounds A, C over the box this is, for any number c, at most
 
     bound = prior + sum_I u_i + sum_F max(0, u_i + w_i c) + max over n = n1, n2 of
             [phi(n) - (n - n_I) c + (v+n)/2 A + (b0+n)/2 C]                    (the bracket is convex in n).
@@ -27,6 +29,7 @@ from numpy.typing import NDArray
 
 from certimap.verification.gaussian_boxes import FREE, IN, Boxes, Layout, slope
 from certimap.verification.gaussian_cloud import Cloud
+from certimap.verification.gaussian_values import Kind
 from certimap.verification.intervals import UNIT
 from certimap.verification.logarithm import log_error, logarithm
 
@@ -42,7 +45,8 @@ class Data:
     def __init__(self, cloud: Cloud) -> None:
         self.cloud = cloud
         self.D = cloud.dimension
-        self.layout = Layout(self.D)
+        self.kind = cloud.kind
+        self.layout = Layout(self.D, self.kind)
         self.y: Rows = [cloud.y[:, d, None] for d in range(self.D)]
         self.weight = cloud.weight[:, None]
         self.price = cloud.price[:, None]
@@ -151,7 +155,8 @@ def prior_value(data: Data, frame: Frame) -> Floats:
     loss = np.zeros(())
     for d in range(D):
         e = frame.residual(d, [cloud.origin[j] - frame.mean[j] for j in range(D)])
-        rows = 1.0 + sum((frame.b[slope(d, j)] ** 2 for j in range(d)), np.zeros(()))
+        rows = sum((frame.b[slope(d, j)] ** 2 for j in range(d)), np.zeros(()))
+        rows = rows + (data.kind is not Kind.KNOWN)  # of tr Lambda0
         loss = loss + 0.5 * frame.tau[d] * ((1.0 - data.eta) * (rows + cloud.b0 * e**2))
         logs = logs + 0.5 * frame.tau[d] * cloud.b0 * frame.blur[d] ** 2 / data.eta
     return np.asarray(logs - loss + data.rho * scale)
@@ -225,6 +230,9 @@ def width_of(data: Data, frame: Frame, boxes: Boxes) -> Width:
         for j in range(d + 1):
             reach = frame.half[j] * (1.0 if j == d else np.abs(frame.b[slope(d, j)]))
             part[1 + j] += mass * frame.tau[d] * reach**2
+    if data.kind is Kind.SPHERICAL:
+        part[data.layout.tau.start] = part[data.layout.tau].sum(axis=0)
+        part[data.layout.tau.start + 1 : data.layout.tau.stop] = 0.0
     return Width(A * OUTWARD, C * OUTWARD, part)
 
 

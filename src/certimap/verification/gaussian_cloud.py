@@ -1,17 +1,28 @@
 """The pricing problem of one leaf in whitened coordinates, as floats that stand for exact numbers.
 
-With an invertible T and y = T (x - middle), logdet M_S = logdet(T M_S T') - 2 log|det T|. T is chosen such that
-T W0^-1 T' is nearly I. The floats of a `Cloud` define a problem of their own, with W0 = I and values c~(S), and
+Let y = T (x - middle), T W0^-1 T' nearly I. What c(S) takes of M_S is log|M_S| in one of three senses, and
+tr(Lambda M_S) where Lambda is known:
+
+- full, any T:                               logdet M        = logdet(T M T')        - 2 log|det T|;
+- diag, diagonal T:                          sum log M_dd    = sum log (T M T')_dd   - 2 log|det T|;
+- spherical, T a rotation times a scalar:    D log(tr M / D) = D log(tr(T M T') / D) - 2 log|det T|;
+- known, W0^-1 being its inverse:            tr(Lambda M)    = tr(T M T').
+
+The floats of a `Cloud` define a problem of their own, with W0 = I (or Lambda = I) and values c~(S), and
 
     |c(S) - lambda(S) - (c~(S) - lambda~(S)) - level|  <=  error   for every nonempty set S,
 
-where level = v log|det T| and lambda~ takes in n log|det T|. The error adds up measured differences:
+where level = v log|det T| and lambda~ takes in n log|det T|. The error adds measured differences; for logarithms:
 
 - M >= (1-e) I, e = |T W0^-1 T' - I|, so that replacing W0 and the scatters of groups by matrices that are g away in sum
-  changes logdet M_S by at most D g/(1-e);
+  changes log|M_S| by at most D g/(1-e);
+- spherical: T is a rotation times a scalar but for e, which moves tr(T M T') and det T by as much again each;
 - M_S = Z'Z with rows sqrt(w) (y - mu)', so that points moved by dy, sum w |dy|^2 = h^2, change it by at most 2 D h;
   so do relative changes of weights, as every leverage w (y-mu)' M^-1 (y-mu) is at most 1;
 - what n, nu and Nt differ by counts with the derivatives of c(S).
+
+For the trace, tr M = |Z|^2 <= q, all second moments about `middle`: e changes it by at most q e/(1-e), h by 2 h sqrt(q)
++ h^2, scatters by what they miss; and log|det T|, which counts v+n times, misses (log det Lambda)/2 by D e/(2 (1-e)).
 """
 
 from __future__ import annotations
@@ -37,7 +48,7 @@ from certimap.verification.exact_matrices import (
     log_of,
     times,
 )
-from certimap.verification.gaussian_values import ClusterValues
+from certimap.verification.gaussian_values import ClusterValues, Kind
 from certimap.verification.intervals import UNIT
 
 Floats = NDArray[np.float64]
@@ -47,8 +58,12 @@ _ROOM = 1.0 + 1e-6  # for the roundings of the error bound itself
 
 @dataclass(frozen=True, eq=False)
 class Cloud:
-    """Groups of points: weight, mean y and columns of a square root of the scatter; the prior's point is `origin`."""
+    """Groups of points: weight, mean y and columns of a square root of the scatter; the prior's point is `origin`.
 
+    Where only the diagonal of the scatter counts, column 0 holds its square roots.
+    """
+
+    kind: Kind
     y: Floats  # (I, D)
     weight: Floats  # (I,)
     columns: Floats  # (D, I, D): column k of every group
@@ -79,9 +94,10 @@ def whiten(
     weights = [sum((values.weights[i] for i in g), Fraction(0)) for g in groups]
     means = [_mean(values, g, w) for g, w in zip(groups, weights, strict=True)]
     middle = [Fraction(float(np.mean([float(m[d]) for m in means]))) for d in range(values.dimension)]
-    columns, moved = _columns(values, groups, means, turn)
+    columns, missed = _columns(values, groups, means, turn)
     log_det = log_of(abs(determinant(turn)))
     cloud = Cloud(
+        kind=values.kind,
         y=np.array(floats([times(turn, _minus(m, middle)) for m in means])),
         weight=np.array([float(w) for w in weights]),
         columns=columns,
@@ -94,21 +110,21 @@ def whiten(
         level=values.v * log_det,
         error=Fraction(0),
     )
-    return _with_error(cloud, values, weights, (e + moved) / (1.0 - e))
+    return _with_error(cloud, values, weights, e, missed)
 
 
 def _transform(values: ClusterValues, rotation: Floats) -> tuple[Matrix, float]:
     """T, and how far T W0^-1 T' is from I."""
     D = values.dimension
+    if values.kind is Kind.DIAG and not np.array_equal(rotation, np.eye(D)):
+        raise CertificateError("the rotation of a leaf turns the features, whose variances are apart")
     try:
         chol = np.linalg.cholesky(np.array(floats(values.covariance)))
         T = np.asarray(rotation, dtype=float).reshape(D, D) @ np.linalg.inv(chol)
         turn = fractions(T)
     except (ValueError, OverflowError, np.linalg.LinAlgError) as error:
         raise CertificateError(f"the rotation of a leaf is malformed: {error}") from None
-    # The lower triangle defines W0^-1, as it does in `ClusterValues`.
-    lower = [[values.covariance[max(a, b)][min(a, b)] for b in range(D)] for a in range(D)]
-    e = distance(congruent(turn, lower), identity(D))
+    e = distance(congruent(turn, values.covariance), identity(D))
     if not e < 0.5:
         raise CertificateError("the rotation of a leaf is not orthogonal")
     return turn, e
@@ -135,23 +151,36 @@ def _columns(
         deviations = [(values.weights[i], _minus(values.points[i], means[g])) for i in members]
         scatter = [[sum((w * d[a] * d[b] for w, d in deviations), Fraction(0)) for b in range(D)] for a in range(D)]
         scatter = congruent(turn, scatter)
-        eigenvalues, axes = np.linalg.eigh(np.array(floats(scatter)))
-        columns[:, g, :] = (axes * np.sqrt(np.maximum(eigenvalues, 0.0))).T
-        missed += distance(scatter, congruent(fractions(columns[:, g, :].T), identity(D)))
+        if values.kind is Kind.FULL:
+            eigenvalues, axes = np.linalg.eigh(np.array(floats(scatter)))
+            columns[:, g, :] = (axes * np.sqrt(np.maximum(eigenvalues, 0.0))).T
+            missed += distance(scatter, congruent(fractions(columns[:, g, :].T), identity(D)))
+        else:
+            columns[0, g] = [math.sqrt(row[d]) for d, row in enumerate(scatter)]
+            (roots,) = fractions([columns[0, g]])
+            missed += float(sum((abs(row[d] - roots[d] ** 2) for d, row in enumerate(scatter)), Fraction(0)))
     return columns, missed
 
 
-def _with_error(cloud: Cloud, values: ClusterValues, weights: Sequence[Fraction], relative: float) -> Cloud:
+def _with_error(cloud: Cloud, values: ClusterValues, weights: Sequence[Fraction], e: float, missed: float) -> Cloud:
     D, W = cloud.dimension, float(cloud.weight.sum())
     # Correctly rounded coordinates differ by at most UNIT of themselves, weights likewise.
     square = float(cloud.weight @ (cloud.y**2).sum(axis=1)) + cloud.b0 * float(cloud.origin @ cloud.origin)
+    second = square + float((cloud.columns**2).sum())
     inexact = [abs(Fraction(float(w)) - w) for w in weights]
-    moved = UNIT * (math.sqrt(square) + math.sqrt(sum(d > 0 for d in inexact))) + 1e-150
-    error = 0.5 * (cloud.v + W) * D * (relative + 2.0 * moved)
+    moved = UNIT * math.sqrt(square) + 1e-150
+    if cloud.kind is Kind.KNOWN:
+        moved += UNIT * math.sqrt(second)
+        error = 0.5 * (cloud.v + W) * D * e / (1.0 - e)
+        error += 0.5 * (second * e / (1.0 - e) + 2.0 * moved * math.sqrt(second) + moved**2 + missed)
+    else:
+        moved += UNIT * math.sqrt(sum(d > 0 for d in inexact))
+        turned = 3.0 * e if cloud.kind is Kind.SPHERICAL else e
+        error = 0.5 * (cloud.v + W) * D * ((turned + missed) / (1.0 - e) + 2.0 * moved)
     counted = float(sum(inexact, Fraction(0)) + abs(Fraction(cloud.v) - values.v))
     least = float(cloud.weight.min())
     nu = max(abs(math.log(cloud.v + least)), abs(math.log(cloud.v + W)))
-    largest = 1.0 + square + float((cloud.columns**2).sum())
+    largest = 1.0 + second
     slope = abs(math.log((least + cloud.a0 - 1.0) / cloud.total)) + 1.0 + 0.5 * D * (nu + math.log(largest))
     error += counted * (slope + 1.0)
     error += float(abs(Fraction(cloud.total) - values.total)) / cloud.total * (W + cloud.a0)

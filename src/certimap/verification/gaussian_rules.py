@@ -10,8 +10,8 @@ so that u_i >= -g inside and u_i <= g outside, wherever the set with i removed o
 
 Parameters of any set with I in S in I + F and k1 <= |S \\ I| <= k2:
 - mean: for any t, mu_d <= t + max over k = k1, k2 of [b0 (o-t) + sum_I w (y-t) + sum_F w max(0, y-t)]/(b0+n_I+k);
-- nu/tau_d is the d-th pivot of M_S, which lies between those of M_I and M_(I+F);
-- with residuals e0 at the reference, M' their second moments, s_j = nu/tau_j, g_d the slopes relative to it:
+- nu/tau_d is the d-th pivot of M_S (diag: its diagonal entry; spherical: tr M_S/D), between those of M_I and M_(I+F);
+- full: with residuals e0 at the reference, M' their second moments, s_j = nu/tau_j, g_d the slopes relative to it:
   s_j g_dj = q_dj - sum_{j<k<d} g_dk q_kj,   q_dj = M'_dj - sum_{i<j} g_ji M'_di   (both are covariances with e_j).
 """
 
@@ -22,8 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from certimap.verification.gaussian_bound import OUTWARD, Data, Frame, Rows, relative_slopes
+from certimap.verification.gaussian_bound import OUTWARD, Data, Frame, Rows, phi, relative_slopes
 from certimap.verification.gaussian_boxes import FREE, IN, Boxes, slope
+from certimap.verification.gaussian_values import Kind
 from certimap.verification.intervals import UNIT
 from certimap.verification.logarithm import log_error, logarithm
 
@@ -39,20 +40,29 @@ def group_bounds(data: Data, boxes: Boxes, frame: Frame) -> tuple[Floats, Floats
     high = w * (level_hi + half_log) - data.price
     low = w * level_lo - data.price
     error = np.zeros(())
+    highs, lows = list[Pair](), list[Pair]()
     for d in range(D):
         least, most = _squares(data, frame, d)
         tau, lo, hi = frame.tau[d], frame.tau_lo[d], frame.tau_hi[d]
         # log tau <= log tau0 - 1 + tau/tau0; the loss in small squares is less than what 1 + eta adds to w/tau0.
         line = w * ((1.0 + data.eta) / tau) - least
-        high += 0.5 * np.maximum(line * (lo * (1.0 - 16.0 * UNIT)), line * (hi * (1.0 + 16.0 * UNIT)))
-        low += 0.5 * np.minimum(
-            w * frame.log_lo[d] - most * (lo * (1.0 + data.eta)), w * frame.log_hi[d] - most * (hi * (1.0 + data.eta))
+        highs.append((line * (lo * (1.0 - 16.0 * UNIT)), line * (hi * (1.0 + 16.0 * UNIT))))
+        lows.append(
+            (w * frame.log_lo[d] - most * (lo * (1.0 + data.eta)), w * frame.log_hi[d] - most * (hi * (1.0 + data.eta)))
         )
         logs = log_error(frame.log_tau[d]) + log_error(frame.log_lo[d]) + log_error(frame.log_hi[d])
         error = error + logs + 64.0 * UNIT * (hi / tau + np.abs(frame.log_lo[d]) + np.abs(frame.log_hi[d]))
+    if data.kind is Kind.SPHERICAL:  # every feature is at the same end
+        highs, lows = [_added(highs)], [_added(lows)]
+    high += 0.5 * sum((np.maximum(*ends) for ends in highs), np.zeros(()))
+    low += 0.5 * sum((np.minimum(*ends) for ends in lows), np.zeros(()))
     levels = 64.0 * UNIT * (2.0 + np.abs(level_lo) + np.abs(level_hi))
     error = data.heaviest * (error + levels) + 64.0 * UNIT * data.dearest
     return low - error, high + error
+
+
+def _added(pairs: list[Pair]) -> Pair:
+    return sum((a for a, _ in pairs), np.zeros(())), sum((b for _, b in pairs), np.zeros(()))
 
 
 def _level(data: Data, n: Floats) -> Floats:
@@ -105,7 +115,8 @@ class Moments:
         second = second + (cloud.columns[:, :, a] * cloud.columns[:, :, b]).sum(axis=0)
         self._features = np.concatenate([(cloud.weight[:, None] * cloud.y).T, second.T])
         origin = cloud.b0 * cloud.origin
-        self._prior = np.concatenate([origin, (a == b) + origin[a] * cloud.origin[b]])[:, None]
+        covariance = (a == b) & (cloud.kind is not Kind.KNOWN)
+        self._prior = np.concatenate([origin, covariance + origin[a] * cloud.origin[b]])[:, None]
 
     def of(self, boxes: Boxes) -> Sums:
         data, D = self._data, self._data.D
@@ -171,7 +182,7 @@ class Pivots:
 
 
 def pivots_of(data: Data, sums: Sums) -> Pivots:
-    """From M_I and M_(I+F)."""
+    """From M_I and M_(I+F); not for a known precision."""
     mass = data.cloud.b0 + sums.n_in
     inner = _centred(sums.second_in, sums.first, mass)
     outer = _centred(sums.second_all, sums.first_all, mass + sums.n_free)
@@ -180,10 +191,27 @@ def pivots_of(data: Data, sums: Sums) -> Pivots:
     # M >= I: an error of size x in every entry changes pivots by a relative D x; elimination adds its own.
     blur = data.D**2 * 64.0 * data.rho * largest
     sound = blur < 0.25
-    low = [np.where(sound, np.maximum(s * (1.0 - blur), 1.0), 1.0) for s in _pivots(data.D, inner)]
-    high = [np.where(sound, s * (1.0 + 2.0 * blur), np.inf) for s in _pivots(data.D, outer)]
-    high = [np.minimum(s, sums.second_all[k] * OUTWARD) for s, k in zip(high, diagonal, strict=True)]
+    low = [np.where(sound, np.maximum(s * (1.0 - blur), 1.0), 1.0) for s in _pivots(data, inner)]
+    high = [np.where(sound, s * (1.0 + 2.0 * blur), np.inf) for s in _pivots(data, outer)]
+    high = [np.minimum(s, most * OUTWARD) for s, most in zip(high, _diagonal(data, sums.second_all), strict=True)]
     return Pivots(low, high)
+
+
+def set_bounds(data: Data, sums: Sums) -> Floats:
+    """Upper bounds of c~ - lambda~ of boxes without free groups: single sets."""
+    cloud, half, n, log_b0 = data.cloud, 0.5 * data.D, sums.n_in, data.log_b0
+    value = phi(data, n) + half * (log_b0 + log_error(log_b0)) - cloud.price @ sums.inside
+    size = np.abs(phi(data, n)) + half * abs(log_b0) + np.abs(cloud.price) @ sums.inside
+    if data.kind is Kind.KNOWN:
+        # A difference of second moments, summed like them.
+        second = sums.second_in[[slope(d + 1, d) for d in range(data.D)]].sum(axis=0)
+        less = (sums.first**2).sum(axis=0) / (cloud.b0 + n)
+        return np.asarray(value - 0.5 * np.maximum(second - less, 0.0) + data.rho * (size + 2.0 * second))
+    nu = cloud.v + n
+    logs, log_nu = logarithm(np.array(pivots_of(data, sums).low)), logarithm(nu)
+    log_det = (logs - log_error(logs)).sum(axis=0)
+    value = value + half * nu * (log_nu + log_error(log_nu) - 1.0) - 0.5 * nu * log_det
+    return np.asarray(value + data.rho * (size + half * nu * (1.0 + np.abs(log_nu)) + nu * np.abs(log_det)))
 
 
 def _centred(second: Floats, first: Floats, mass: Floats) -> Floats:
@@ -191,8 +219,11 @@ def _centred(second: Floats, first: Floats, mass: Floats) -> Floats:
     return np.asarray(second - first[a] * first[b] / mass)
 
 
-def _pivots(D: int, M: Floats) -> Rows:
-    """Of the elimination of a symmetric positive definite matrix given by its lower triangle."""
+def _pivots(data: Data, M: Floats) -> Rows:
+    """What nu/tau is, of a positive definite matrix given by its lower triangle."""
+    D = data.D
+    if data.kind is not Kind.FULL:
+        return _diagonal(data, M)
     entry = {(a, b): M[slope(a + 1, b)] for a in range(D) for b in range(a + 1)}
     pivots = []
     for k in range(D):
@@ -205,10 +236,16 @@ def _pivots(D: int, M: Floats) -> Rows:
     return pivots
 
 
+def _diagonal(data: Data, M: Floats) -> Rows:
+    """M_dd; tr M/D in the place of each where all tau are equal."""
+    diagonal = [M[slope(d + 1, d)] for d in range(data.D)]
+    return [sum(diagonal, np.zeros(())) / data.D] * data.D if data.kind is Kind.SPHERICAL else diagonal
+
+
 def contract_spread(data: Data, boxes: Boxes, pivots: Pivots) -> None:
     """Shrink tau and n in place: s_d tau_d = v + n."""
     v, n1, n2 = data.cloud.v, boxes.lo[0], boxes.hi[0]
-    for d in range(data.D):
+    for d in data.layout.free_tau:
         lo, hi = boxes.lo[1 + data.D + d], boxes.hi[1 + data.D + d]
         np.minimum(hi, (v + n2) / pivots.low[d] * OUTWARD, out=hi)
         np.maximum(lo, (v + n1) / (pivots.high[d] * OUTWARD), out=lo)
@@ -218,12 +255,14 @@ def contract_spread(data: Data, boxes: Boxes, pivots: Pivots) -> None:
             least, most, room = np.ceil(least - room), np.floor(most + room), 0.0
         np.maximum(n1, least - room, out=n1)
         np.minimum(n2, most + room, out=n2)
+    data.layout.join_tau(boxes.lo)
+    data.layout.join_tau(boxes.hi)
 
 
 def contract_slopes(data: Data, boxes: Boxes, frame: Frame, pivots: Pivots) -> None:
     """Shrink the slopes' box in place."""
     D, cloud = data.D, data.cloud
-    if D == 1:
+    if D == 1 or data.kind is not Kind.FULL:
         return
     M = _residual_moments(data, boxes, frame)
     bound = relative_slopes(data, frame)

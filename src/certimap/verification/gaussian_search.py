@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certimap.certificate import CertificateError
-from certimap.verification.gaussian_bound import Data, Frame, bound_boxes, frame_of, phi, width_of
+from certimap.verification.gaussian_bound import Data, Frame, bound_boxes, frame_of, width_of
 from certimap.verification.gaussian_boxes import FREE, IN, OUT, Boxes
 from certimap.verification.gaussian_cloud import Cloud
 from certimap.verification.gaussian_rules import (
@@ -23,8 +23,9 @@ from certimap.verification.gaussian_rules import (
     contract_spread,
     group_bounds,
     pivots_of,
+    set_bounds,
 )
-from certimap.verification.logarithm import log_error, logarithm
+from certimap.verification.gaussian_values import Kind
 
 Floats = NDArray[np.float64]
 
@@ -134,19 +135,10 @@ class Search:
 
     def _close(self, boxes: Boxes) -> None:
         """Boxes of one set each: bounded in closed form, or handed back."""
-        data, cloud = self._data, self._data.cloud
         inside = (boxes.status == IN).astype(float)
         sums = self._moments.of(boxes)
         n = sums.n_in
-        nu, half = cloud.v + n, 0.5 * data.D
-        logs = logarithm(np.array(pivots_of(data, sums).low))
-        log_det = (logs - log_error(logs)).sum(axis=0)
-        log_nu, log_b0 = logarithm(nu), data.log_b0
-        value = phi(data, n) + half * (log_b0 + nu * (log_nu - 1.0)) - 0.5 * nu * log_det - cloud.price @ inside
-        size = np.abs(phi(data, n)) + half * (abs(log_b0) + nu * (1.0 + np.abs(log_nu))) + nu * np.abs(log_det)
-        error = data.rho * (size + np.abs(cloud.price) @ inside)
-        error += half * (nu * log_error(log_nu) + log_error(log_b0))
-        above = (value + error > self._target) & (n > 0.0)
+        above = (set_bounds(self._data, sums) > self._target) & (n > 0.0)
         above &= (n >= boxes.lo[0] - self._room) & (n <= boxes.hi[0] + self._room)
         if self._conflicts is not None:
             above &= ~((self._conflicts @ inside > 0.0) & (inside > 0.0)).any(axis=0)
@@ -178,6 +170,9 @@ class Search:
         alive = boxes.lo[0] <= boxes.hi[0]
         boxes.lo[0, ~alive] = boxes.hi[0, ~alive]
         contract_mean(data, boxes, sums)
+        if data.kind is Kind.KNOWN:
+            alive &= (boxes.lo <= boxes.hi).all(axis=0)
+            return boxes.take(alive), alive
         pivots = pivots_of(data, sums)
         contract_spread(data, boxes, pivots)
         alive &= (boxes.lo <= boxes.hi).all(axis=0)
@@ -222,6 +217,8 @@ class Search:
                 child.hi[rows, columns] = cut
             else:
                 child.lo[rows, columns] = cut + step
+            data.layout.join_tau(child.lo)
+            data.layout.join_tau(child.hi)
             children.append(child)
         return children
 
