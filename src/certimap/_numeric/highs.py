@@ -57,6 +57,7 @@ _OPTIONS: dict[str, str | int | float] = {
 }
 _NO_LIMIT = 2**31 - 1
 _LARGEST = 1e15  # HiGHS refuses coefficients from here on
+_LARGEST_SIDE = 1e19  # and takes sides of 1e20 for infinite
 
 
 class Basis:
@@ -103,7 +104,7 @@ class LinearProgram:
 
         A row with a coefficient too large for HiGHS is added empty: that relaxes the program, and keeps the numbering.
         """
-        low, high = _floats(lower, upper)
+        low, high = _sides(lower, upper)
         matrix, low, high = _without_huge_rows(matrix, low, high)
         starts, indices, values = _compressed(matrix)
         self._change("add rows", self._highs.addRows, len(low), low, high, len(indices), starts, indices, values)
@@ -126,7 +127,7 @@ class LinearProgram:
 
     def set_row_bounds(self, rows: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> None:
         """Change sides of the listed rows."""
-        at, (low, high) = _indices(rows), _floats(lower, upper)
+        at, (low, high) = _indices(rows), _sides(lower, upper)
         self._change("set row bounds", self._highs.changeRowsBounds, len(at), at, low, high)
 
     # ---------------------------------------------------------------------------------------------------------- solve
@@ -219,6 +220,12 @@ def _floats(*arrays: ArrayLike) -> list[Floats]:
     if len({len(a) for a in converted}) > 1:
         raise ValueError(f"arrays of different lengths: {[len(a) for a in converted]}")
     return converted
+
+
+def _sides(lower: ArrayLike, upper: ArrayLike) -> list[Floats]:
+    """Sides of rows; those that HiGHS would take for the wrong infinity are relaxed to large numbers."""
+    low, high = _floats(lower, upper)
+    return [np.minimum(low, _LARGEST_SIDE), np.maximum(high, -_LARGEST_SIDE)]
 
 
 def _without_huge_rows(matrix: sparse.csr_array, low: Floats, high: Floats) -> tuple[sparse.csr_array, Floats, Floats]:

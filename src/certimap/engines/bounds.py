@@ -9,6 +9,7 @@ Every term is a sum of products in float64; the margin is gamma_n times the sum 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,9 @@ class Multipliers:
     weights: Floats
     rows: Ints
     row_weights: Floats
+
+
+NO_MULTIPLIERS = Multipliers(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
 def clean(graph: FactorGraph, cuts: Ints, weights: Floats, rows: Ints, row_weights: Floats) -> Multipliers:
@@ -87,6 +91,16 @@ def leaf_bound(graph: FactorGraph, pool: CutPool, m: Multipliers, box: Box) -> f
     """A valid upper bound of the objective on the box, inf if the multipliers give none."""
     scaled = normalise(pool, len(graph.blocks), m)
     return math.inf if scaled is None else combination_bound(graph, pool, scaled, box, objective=True)
+
+
+def box_bound(graph: FactorGraph, block_bounds: Sequence[Floats], box: Box) -> float:
+    """A valid upper bound of the objective on the box, from bounds of the blocks there; -inf if one has no point."""
+    blocks = np.concatenate([np.zeros(0), *block_bounds])
+    if (blocks == -np.inf).any():
+        return -math.inf
+    costs = combination_bound(graph, CutPool(), NO_MULTIPLIERS, box, objective=True)
+    total = costs + math.fsum(blocks.tolist())
+    return math.nextafter(total + 2.0 * gamma(2) * (abs(costs) + abs(total)), math.inf)
 
 
 def proves_empty(graph: FactorGraph, pool: CutPool, m: Multipliers, box: Box) -> bool:

@@ -173,6 +173,8 @@ class BranchAndCut:
             self.record("H", pending=node.bound)
         split = self.split_of(node, relaxation)
         if split is None:
+            if node.bound > self.ledger.cutoff:
+                node.improve(self.master.without_cuts())
             self.tree.close(node)
         else:
             self.tree.split(node, split)
@@ -211,6 +213,8 @@ class BranchAndCut:
             if rounds >= 3 and previous - node.bound < STALL_SHARE * reach:
                 break
             previous = node.bound
+        if node.bound == math.inf:
+            node.improve(master.without_cuts())
         master.purge()
         return relaxation
 

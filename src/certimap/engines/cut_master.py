@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from certimap._numeric.highs import Basis, LinearProgram, LpStatus
-from certimap.engines.bounds import Multipliers, clean, leaf_bound, proves_empty
+from certimap.engines.bounds import NO_MULTIPLIERS, Multipliers, box_bound, clean, leaf_bound, proves_empty
 from certimap.engines.cut_pool import CutPool
 from certimap.graph.graph import FactorGraph
 from certimap.oracles.protocol import Box, Cuts, Oracle
@@ -68,7 +68,7 @@ class CutMaster:
         """Put cuts, valid on the current box, into pool and LP."""
         if not len(cuts):
             return 0
-        positions = self.pool.add(oracle.batch, cuts, self.box)
+        positions = self.pool.add(oracle.batch, cuts.with_exclusions(), self.box)
         self._insert(positions)
         return len(cuts)
 
@@ -113,6 +113,13 @@ class CutMaster:
         bound = leaf_bound(self.graph, self.pool, multipliers, self.box)
         y = np.clip(point[: self._n], self.box.lower, self.box.upper)
         return Relaxation(bound, multipliers, y, point[self._n :])
+
+    def without_cuts(self) -> Relaxation:
+        """The bound of the current box by the blocks' own bounds there: crude, beyond numerical trouble."""
+        bound = math.inf
+        if all(oracle.box_bounds for oracle in self.oracles):
+            bound = box_bound(self.graph, [oracle.upper(self.box) for oracle in self.oracles], self.box)
+        return Relaxation(bound, NO_MULTIPLIERS, None, None)
 
     def probe(self, column: int, lower: float, upper: float, iterations: int) -> float:
         """The LP value with one column restricted, by a few simplex steps: a score for branching, not a bound."""

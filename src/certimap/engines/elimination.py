@@ -101,7 +101,7 @@ class Elimination:
         highest = math.fsum(max(0.0, float(t.log_values.max())) for t in tables.terms)
         largest = math.fsum(float(np.abs(t.log_values[t.log_values > -np.inf]).max()) for t in tables.terms)
         magnitude = abs(tables.constant) + min(2.0 * highest + abs(tables.constant) + abs(self.ledger.log_map), largest)
-        return 2.0 * gamma(len(tables.terms) + len(self._order) + 4) * magnitude
+        return 2.0 * gamma(len(tables.terms) + 2 * len(self._order) + 4) * magnitude
 
 
 def _maximise(variable: int, bucket: Sequence[TableTerm], sizes: Sequence[int]) -> tuple[TableTerm, Choice]:

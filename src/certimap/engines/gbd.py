@@ -45,6 +45,8 @@ class Constraint:
 class StoredConstraints(Oracle):
     """The sum of all factors, known through the constraints added so far."""
 
+    box_bounds = False  # sums of several blocks
+
     def __init__(self, graph: FactorGraph, constraints: list[Constraint]) -> None:
         scope = np.arange(graph.n_columns)[None, :]
         batch = FactorBatch("stored", scope, (), {}, np.zeros(1, dtype=np.int64))

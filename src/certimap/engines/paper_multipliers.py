@@ -32,13 +32,19 @@ class Multiplier:
 
 
 def multipliers_at(oracle: Oracle, y: Floats) -> list[Multiplier]:
-    """The best multiplier of every term of the batch at the point."""
+    """The best multiplier of every term of the batch at the point; a term without any point excludes everything."""
     kind = oracle.batch.kind
+    root = Box(oracle.graph.lower, oracle.graph.upper)
+    nowhere = np.flatnonzero(oracle.upper(root) == -np.inf)
+    if len(nowhere):
+        blocks, width = oracle.batch.blocks[nowhere].tolist(), oracle.scope.shape[1]
+        return [
+            Multiplier(b, oracle.scope[i], np.zeros(width), -1.0, True) for b, i in zip(blocks, nowhere, strict=True)
+        ]
     if kind in ("table", "potts") and any(_is_coded_integer(v) for v in _variables(oracle.batch.factors)):
         return [_value_coded(oracle, i, y) for i in range(len(oracle.batch))]
     if kind == "black_box":
         return [_local(oracle, i, y) for i in range(len(oracle.batch))]
-    root = Box(oracle.graph.lower, oracle.graph.upper)
     cuts = oracle.separate(y, np.full(len(oracle.batch), np.inf), root, 0.0)
     witnesses = cuts.witness if cuts.witness is not None else [None] * len(cuts)
     return [

@@ -78,7 +78,10 @@ class Spectral(Factor):
 
 
 def merge(members: Sequence[Factor], private: Sequence[Variable]) -> Factor:
-    """One factor with the sum of the members; private variables of tables are maximised out."""
+    """One factor with the sum of the members; private variables of tables are maximised out.
+
+    Sums of tables that are no float64 are rounded up, so that an upper bound of the result bounds the sum.
+    """
     if len(members) == 1 and not private:
         return members[0]
     if all(isinstance(f, Table | SparseTable | Potts) for f in members):
@@ -113,7 +116,7 @@ def _joint_table(members: Sequence[Factor], private: Sequence[Variable]) -> Fact
         order = np.argsort(axes)
         values = dense_values(f).transpose(order)
         spread = [shape[axis] if axis in axes else 1 for axis in range(len(scope))]
-        total = total + values.reshape(spread)
+        total = _added_upwards(total, values.reshape(spread))
     kept = tuple(v for v in scope if v not in private)
     if not kept:
         raise ModelError(f"block of {label}: every variable is private; leave at least one to the master problem")
@@ -121,6 +124,15 @@ def _joint_table(members: Sequence[Factor], private: Sequence[Variable]) -> Fact
     if hidden:
         total = total.max(axis=hidden)
     return Table(kept, np.ascontiguousarray(total), f"block({label})")
+
+
+def _added_upwards(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """a + b, rounded up where it is no float64 (Knuth's two-sum gives the error), so that bounds of it stay valid."""
+    total = a + b
+    with np.errstate(invalid="ignore"):  # -inf less -inf, where there is no error
+        part = total - a
+        error = (a - (total - part)) + (b - part)
+        return np.asarray(np.where(error > 0.0, np.nextafter(total, np.inf), total))
 
 
 def dense_values(factor: Factor) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ class Columns:
     column_of: dict[Atom, int] = field(default_factory=dict)
     lower: list[float] = field(default_factory=list)
     upper: list[float] = field(default_factory=list)
-    cost: list[float] = field(default_factory=list)
+    cost: list[list[float]] = field(default_factory=list)  # summands, added up at the end without rounding in between
     integer: list[bool] = field(default_factory=list)
     groups: list[np.ndarray] = field(default_factory=list)
     structure: list[tuple[dict[int, float], float, float]] = field(default_factory=list)  # (terms, lower, upper)
@@ -30,7 +30,7 @@ class Columns:
         self.atoms.append(None)
         self.lower.append(0.0)
         self.upper.append(1.0)
-        self.cost.append(cost)
+        self.cost.append([cost])
         self.integer.append(True)
         return len(self.atoms) - 1
 
@@ -40,7 +40,7 @@ class Columns:
         self.atoms.append(atom)
         self.lower.append(low)
         self.upper.append(high)
-        self.cost.append(0.0)
+        self.cost.append([])
         self.integer.append(whole)
         return column
 

@@ -26,12 +26,11 @@ _RowTerms = tuple[dict[int, float], float, float, int, float]  # terms, lower, u
 
 def compile_model(model: Model) -> FactorGraph:
     """Compile; equal models give equal graphs, so that a certificate can refer to columns, rows and blocks."""
-    soft_factors, counted_softs, offset = _split_softs(model.softs)
+    soft_factors, counted_softs, lost = _split_softs(model.softs)
     factors = [*model.factors, *soft_factors, *_domain_factors(model)]
     columns = lay_out(model, _mentioned_atoms(model, factors))
-    offset += model.linear.constant
     for atom, c in model.linear.terms.items():
-        columns.cost[columns.column_of[atom]] += c
+        columns.cost[columns.column_of[atom]].append(c)
     rows = _constraint_rows(model, columns)
     auxiliary = {}
     for s in counted_softs:
@@ -52,8 +51,8 @@ def compile_model(model: Model) -> FactorGraph:
         atoms=tuple(columns.atoms),
         lower=read_only(np.array(columns.lower)),
         upper=read_only(np.array(columns.upper)),
-        cost=read_only(np.array(columns.cost)),
-        offset=offset,
+        cost=read_only(np.array([math.fsum(parts) for parts in columns.cost])),
+        offset=math.fsum([model.linear.constant, *lost]),
         integer=read_only(np.array(columns.integer, dtype=bool)),
         groups=tuple(read_only(g) for g in columns.groups),
         group_of=read_only(_group_of(columns)),
@@ -101,20 +100,23 @@ def _mentioned_atoms(model: Model, factors: Iterable[Factor]) -> Iterable[Atom]:
                 yield atom
 
 
-def _split_softs(softs: Iterable[Soft]) -> tuple[list[Factor], list[Soft], float]:
-    """Soft links are Potts factors (a tight envelope); every other soft constraint gets a 0/1 violation column."""
+def _split_softs(softs: Iterable[Soft]) -> tuple[list[Factor], list[Soft], list[float]]:
+    """Soft links are Potts factors (a tight envelope); every other soft constraint gets a 0/1 violation column.
+
+    A link that rewards equality loses its weight beforehand: the third part adds up to what is lost.
+    """
     factors: list[Factor] = []
     counted: list[Soft] = []
-    offset = 0.0
+    lost: list[float] = []
     for s in softs:
         links = s.constraint.links
         if len(links) == 1 and _same_states(*links[0][:2]):
             a, b, sign = links[0]
             factors.append(Potts((a, b), sign * s.weight, f"soft {s.constraint.name}"))
-            offset -= s.weight if sign > 0 else 0.0
+            lost.extend([-s.weight] if sign > 0 else [])
         else:
             counted.append(s)
-    return factors, counted, offset
+    return factors, counted, lost
 
 
 def _same_states(a: Variable, b: Variable) -> bool:
@@ -136,7 +138,7 @@ def _absorb_unary(f: Table, columns: Columns, rows: list[_RowTerms]) -> None:
         elif value == -math.inf:
             columns.upper[column] = 0.0
         else:
-            columns.cost[column] += value
+            columns.cost[column].append(value)
 
 
 def _blocks(

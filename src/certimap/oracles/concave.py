@@ -44,6 +44,8 @@ class _Tangent:
 class ConcaveOracle(Oracle):
     """Tangents of concave factors."""
 
+    box_bounds = False  # a verifier needs the tangents
+
     def __init__(self, batch: FactorBatch, graph: FactorGraph) -> None:
         super().__init__(batch, graph)
         self._factors = cast(tuple[Concave, ...], batch.factors)

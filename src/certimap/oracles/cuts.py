@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,14 @@ class Cuts:
         """Cuts with flags shared by all of them (`local` may also differ from cut to cut)."""
         flags = np.ones(len(term), dtype=bool)
         return Cuts(np.asarray(term, dtype=np.int64), u, h, flags & local, flags & feasibility, witness)
+
+    def with_exclusions(self) -> Cuts:
+        """The same cuts for a linear program: h = -inf, of a term without any point, becomes the exclusion 0 <= -1."""
+        nowhere = self.h == -np.inf
+        if not nowhere.any():
+            return self
+        u, h = np.where(nowhere[:, None], 0.0, self.u), np.where(nowhere, -1.0, self.h)
+        return replace(self, u=u, h=h, feasibility=self.feasibility | nowhere)
 
     @staticmethod
     def join(parts: list[Cuts], width: int) -> Cuts:

@@ -33,6 +33,7 @@ class Oracle(ABC):
 
     exact_at_integers = True  # cuts are tight at every feasible point whose integer columns are whole
     global_cuts = True  # conjugates over the whole domain, whatever the box
+    box_bounds = True  # a verifier finds bounds as good as those of `upper` by itself
 
     def __init__(self, batch: FactorBatch, graph: FactorGraph) -> None:
         self.batch = batch

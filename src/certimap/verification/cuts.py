@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,9 +82,7 @@ class CutTable:
         term = self.problem.terms[block]
         if term.kind in TRUSTED:
             self.trusted.add(f"{TRUSTED[term.kind]} ({term.label()})")
-        h = conjugate(term, cut)
-        slack = float(self.problem.slack[block])
-        return h if cut.feasibility or not slack else math.nextafter(h + slack, math.inf)
+        return conjugate(term, cut)
 
 
 def _checked(k: int, record: CutRecord, problem: Problem) -> Cut:

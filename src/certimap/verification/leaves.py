@@ -57,9 +57,11 @@ class LeafBounds:
         return -math.inf if combination is None else self._evaluate(combination, box, enough)
 
     def is_empty(self, record: LeafRecord, box: Box) -> bool:
-        """Whether rows and feasibility cuts alone exclude every point of the box."""
+        """Whether rows and feasibility cuts, or one block by itself, exclude every point of the box."""
         combination = self._combine(record, box, objective=False)
-        return combination is None or self._evaluate(combination, box, math.nextafter(0.0, -1.0)) < 0.0
+        if combination is None or self._evaluate(combination, box, math.nextafter(0.0, -1.0)) < 0.0:
+            return True
+        return any(self.cuts.upper_bound(b, box) == -math.inf for b in range(len(self.problem.terms)))
 
     def _evaluate(self, c: Combination, box: Box, enough: float) -> float:
         if not (np.isfinite(c.h).all() and np.isfinite(c.block_bounds).all()):

@@ -1,7 +1,7 @@
 """The problem that a certificate speaks about, restated from the model: exact objective, checked blocks.
 
-The columns and rows are those of `compile_model`; costs and the offset are summed again without rounding, and merged
-blocks carry a bound of the rounding errors of their merged table.
+The columns and rows are those of `compile_model`; costs and the offset are summed again without rounding. The entries
+of merged tables are rounded up.
 """
 
 from __future__ import annotations
@@ -15,21 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certimap.certificate import Certificate, CertificateError
-from certimap.graph.blocks import dense_values
 from certimap.graph.compile import compile_model, with_blocks
 from certimap.graph.graph import FactorGraph
 from certimap.model.errors import ModelError
-from certimap.model.factors import Factor, Potts, SparseTable, Table
+from certimap.model.factors import Factor, Potts, Table
 from certimap.model.model import Model
-from certimap.verification.intervals import margin
 
 
 @dataclass(frozen=True)
 class Problem:
     """maximise  offset + costs.y + sum of block terms  over the graph's box and rows.
 
-    The term of block b is `terms[b]` on the columns `scopes[b]`; it differs from the exact sum of the block's factors
-    by at most `slack[b]`.
+    The term of block b is `terms[b]` on the columns `scopes[b]`, nowhere below the exact sum of the block's factors.
     """
 
     graph: FactorGraph
@@ -37,7 +34,6 @@ class Problem:
     costs: tuple[Fraction, ...]
     terms: tuple[Factor, ...]
     scopes: tuple[NDArray[np.int64], ...]
-    slack: NDArray[np.float64]
 
 
 def restate(certificate: Certificate, model: Model) -> Problem:
@@ -58,8 +54,7 @@ def restate(certificate: Certificate, model: Model) -> Problem:
             terms[block], scopes[block] = term, scope
     order = range(len(blocks))
     offset, costs = _exact_objective(compiled)
-    slack = np.array([_merging_error([graph.factors[i] for i in members]) for members in blocks])
-    return Problem(graph, offset, costs, tuple(terms[b] for b in order), tuple(scopes[b] for b in order), slack)
+    return Problem(graph, offset, costs, tuple(terms[b] for b in order), tuple(scopes[b] for b in order))
 
 
 def _check_partition(graph: FactorGraph, blocks: Iterable[tuple[int, ...]]) -> None:
@@ -116,12 +111,3 @@ def _exact_objective(graph: FactorGraph) -> tuple[Fraction, tuple[Fraction, ...]
         if isinstance(f, Potts) and f.weight > 0.0:  # soft equality: a reward for equal states, less the weight
             offset -= Fraction(f.weight)
     return offset, tuple(costs)
-
-
-def _merging_error(members: list[Factor]) -> float:
-    """Rounding of a sum of tables; a single factor, and ridges, which merge as a list, have none."""
-    tables = [f for f in members if isinstance(f, Table | SparseTable | Potts)]
-    if len(tables) < 2:
-        return 0.0
-    sizes = [np.abs(values[np.isfinite(values)]).max(initial=0.0) for values in map(dense_values, tables)]
-    return margin(len(tables), float(sum(sizes)))

@@ -155,11 +155,13 @@ def _tangent(value: float, slope: float, distance: float) -> float:
 
 def _between(at_a: float, rise: float, at_b: float, fall: float, distance: float) -> float:
     """The larger end or, between a and b = a + distance, the height where the two tangents meet."""
+    single = min(_tangent(at_a, rise, distance), _tangent(at_b, fall, distance))
     if rise <= 0.0 or fall <= 0.0 or distance <= 0.0 or not math.isfinite(rise + fall):
-        return min(_tangent(at_a, rise, distance), _tangent(at_b, fall, distance))
+        return single
     up_slope, down_slope = point(rise), point(fall)
     ahead = (point(at_b) - point(at_a)) + down_slope * point(up(distance))
-    return max(at_a, at_b, (point(at_a) + up_slope * ahead / (up_slope + down_slope)).high)
+    # Where both slopes are next to nothing, the quotient loses its digits; one tangent alone is then as good.
+    return min(single, max(at_a, at_b, (point(at_a) + up_slope * ahead / (up_slope + down_slope)).high))
 
 
 def _function(kind: str) -> Function:
