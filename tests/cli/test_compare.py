@@ -63,12 +63,56 @@ def test_without_labels_and_branch_and_bound(table: Path, tmp_path: Path, monkey
     assert "VoI to labels" not in page.read_text(encoding="utf-8")
 
 
+def test_rows_without_a_class_and_points_beyond_the_proofs(tmp_path: Path) -> None:
+    path, page = tmp_path / "few.csv", tmp_path / "r.html"
+    rng = np.random.default_rng(0)
+    kinds = ["a", "?", "-1", "", "a", "-1", "a", "-1", "a", "-1", "a", "-1"]
+    rows = [",".join([*(f"{x:.3f}" for x in rng.normal(size=7)), kind]) for kind in kinds]
+    path.write_text("\n".join(["f1,f2,f3,f4,f5,f6,f7,kind", *rows]))
+    options = ["--label-column", "kind", "--report", str(page)]
+    run = RUN.invoke(app, ["compare", str(path), "-k", "2", *FAST, *options])
+    assert run.exit_code == 0, run.output
+    assert "certimap's proofs reach 6 features and 2,000 points: there is no bound here" in run.stdout
+    text = page.read_text(encoding="utf-8")
+    assert "2 classes that no method sees, unknown for 2 of 12 points" in text
+    assert "No value is above certimap&#39;s" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x,c\n1,7\n2,7\n3,7\n4,7\n", "constant in c: choose others by --columns"),
+        ("x,y\n1,2\n2,4\n3,6\n4,8\n", "x, y are linearly dependent on the 4 rows"),
+        ("x,y\n1,2\n", "expected at least two rows, got 1"),
+        ("x,y\n1,2\n3,1\n5,7\n", "--clusters must be at most 3, the number of rows of"),
+        ("x,y\n1,2\n3,\n5,7\n4,4\n", "line 3, column 'y': expected a finite number, got ''"),
+        ("x,y\n1,2\n3,nan\n5,7\n4,4\n", "expected a finite number, got 'nan'"),
+        ("", "the table is empty"),
+        ("x,y\n", "no rows below the header"),
+    ],
+)
+def test_tables_that_cannot_be_clustered(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    run = RUN.invoke(app, ["compare", str(path), "-k", "4", *FAST])
+    assert run.exit_code == 2 and message in run.stderr, run.output
+    assert run.stderr.startswith("error: ") and run.stderr.count("\n") == 1 and "running" not in run.stdout
+
+
+def test_one_column(tmp_path: Path) -> None:
+    path = tmp_path / "line.csv"
+    path.write_text("x\n1\n2\n3\n11\n12\n13\n")
+    run = RUN.invoke(app, ["compare", str(path), "-k", "2", *FAST])
+    assert run.exit_code == 0 and "6 rows; x: as given" in run.stdout
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--columns", "height,age"], "age"),
         (["--label-column", "age"], "age"),
         ([], "kind"),  # words are no numbers
+        (["--columns", "height,kind", "--label-column", "kind"], "--columns must not name 'kind'"),
         (["--columns", "height,width", "--report", "nowhere/r.html"], "the folder"),
     ],
 )

@@ -2,12 +2,14 @@
 
 import math
 
+import numpy as np
 import pytest
 from tests.experiments.records import record, three_methods
 
 from certimap.experiments.comparison import (
     LOG_MAP_COLUMNS,
     LOG_MAP_HEADS,
+    agreement,
     beside,
     clusterings,
     distance_table,
@@ -21,12 +23,15 @@ from certimap.experiments.comparison import (
     same_order,
 )
 from certimap.experiments.methods import BRANCH_AND_BOUND, OURS, VARIATIONAL
+from certimap.metrics import variation_of_information
 from certimap.report.document import Cell
 
 
 def test_figures_are_short_and_gaps_are_dashes() -> None:
     assert [figure(x) for x in (1.23456, -1234.5, 0.0)] == ["1.235", "-1,234.500", "0.000"]
     assert figure(123456789.0) == "1.235e+08" and figure(3.14159, 1) == "3.1"
+    assert [figure(x) for x in (9999.9994, 12345.678, -8813403.015)] == ["9,999.999", "12,345.7", "-8,813,403.0"]
+    assert figure(12345.678, 0) == "12,346"
     assert [figure(x) for x in (None, math.inf, -math.inf, math.nan)] == ["–"] * 4
     assert beside(1.0, None) == Cell("1.000") and beside(1.0, -89.411, strong=True).printed == "[-89.411]"
 
@@ -56,8 +61,7 @@ def test_order_remark_compares_what_both_have() -> None:
     printed = {"GBD": (-1.0, None), "Var Bayes": (-2.0, None), "Sampler": (-3.0, None), "BNB": (-1.5, None)}
     said = order_remark("iris", three_methods(), printed)
     assert said == (
-        f"iris, order of the methods: ours {OURS} > {VARIATIONAL}; the paper's {OURS} > {VARIATIONAL}. "
-        "1 of 1 pairs agree."
+        f"iris, order of the methods: ours {OURS} > {VARIATIONAL}; the paper's GBD > Var Bayes. 1 of 1 pairs agree."
     )
 
 
@@ -76,7 +80,7 @@ def test_distances_between_clusterings() -> None:
         record(BRANCH_AND_BOUND, 1.0, labels=None),
         record(VARIATIONAL, 0.0, labels=[0, 1, 0, 1]),
     ]
-    given = clusterings(found, [1, 1, 0, 0])
+    given = clusterings(found, np.array([1, 1, 0, 0]))
     assert list(given) == ["labels", OURS, VARIATIONAL]
     apart = distances(given)
     assert apart["labels", OURS] == 0.0 and apart[OURS, VARIATIONAL] == pytest.approx(2 * math.log(2))
@@ -84,3 +88,10 @@ def test_distances_between_clusterings() -> None:
     assert table.columns == ("", OURS, VARIATIONAL)
     assert [row[0] for row in table.rows] == ["labels", OURS]
     assert table.rows[0][1] == Cell("0.000", "[0.1]") and table.rows[1][1] == Cell("")
+
+
+def test_points_without_a_label_are_left_out() -> None:
+    labels, found = np.array([0, 0, 1, 1, -1, -1]), np.array([5, 5, 2, 5, 2, 2])
+    apart = distances(clusterings([record(OURS, 1.0, labels=found.tolist())], labels))
+    assert apart["labels", OURS] == variation_of_information(labels[:4], found[:4]) > 0.0
+    assert agreement(labels, found) == 0.75

@@ -4,6 +4,7 @@ import numpy as np
 from tests.experiments.records import record, three_methods
 
 from certimap.experiments import printed
+from certimap.experiments.data import DATA_SETS
 from certimap.experiments.methods import BRANCH_AND_BOUND, OURS, VARIATIONAL
 from certimap.experiments.mixture_sections import (
     log_map_section,
@@ -25,8 +26,9 @@ def cells(table: object) -> dict[str, list[str]]:
 
 
 def test_log_map_section_sets_both_papers_side_by_side() -> None:
-    section = log_map_section({"iris": three_methods()})
-    rows = cells(section.parts[0])
+    section = log_map_section({"iris": three_methods()}, {"iris": DATA_SETS["iris"]()})
+    assert cells(section.parts[0])["iris"][:3] == ["150", "3", "3"]
+    rows = cells(section.parts[1])
     assert rows[OURS] == ["2.000", "3.000 [-89.411]", "4.000 [-81.5]", "1.000", "certified"]
     assert rows[BRANCH_AND_BOUND][2:] == ["90.000 [230,925.3]", "–", "claimed"]
     assert "1 of 1 pairs agree" in section.remarks[1] and "priors" in section.paragraphs[0]

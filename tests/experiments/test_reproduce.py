@@ -28,7 +28,14 @@ FIGURES = {
 }
 TABLES = {
     *(f"{table}-{data}" for table in ("log-map", "voi", "running-time") for data in ("iris", "wine", "brca")),
-    *("must-link-table", "topic-log-map-table", "top-words-table", "top-words-printed", "perplexity-table"),
+    *(
+        "data-sets",
+        "must-link-table",
+        "topic-log-map-table",
+        "top-words-table",
+        "top-words-printed",
+        "perplexity-table",
+    ),
 }
 ROUNDING = 1e-9
 
@@ -99,7 +106,8 @@ def test_every_table_and_figure_is_there(toy_run: Run) -> None:
         "The paper&#39;s table contradicts itself",
         "order of the methods",
         "20 Newsgroups could not be fetched.",
-        "0.3 s for each proof",
+        "Limit of this run: 0.3 s for each proof",
+        "certimap reproduce --quick --seconds 0.3<",
     ):
         assert said in text, said
     for name in ("log_map", "voi", "agreement", "must_link", "running_time", "topic_log_map", "top_words", "traces"):
@@ -152,6 +160,7 @@ def test_one_table_alone(toy_run: Run, tmp_path: Path) -> None:
     only = toy_run.elsewhere(tmp_path / "one", ["running-time"])
     text = only.report.read_text(encoding="utf-8")
     assert 'id="running-time-iris"' in text and 'id="voi-iris"' not in text and only.said == ""
+    assert "certimap reproduce --quick --table running-time --seconds 0.3<" in text
     assert [path.name for path in only.settings.output.glob("*.csv")] == ["running_time.csv"]
 
 

@@ -62,6 +62,13 @@ def test_each_task_runs_once_in_order(tmp_path: Path) -> None:
     assert ran == ["a", "b", "a", "b"]
 
 
+def test_what_is_compiled_meanwhile_comes_last() -> None:
+    ran: list[str] = []
+    todo = [task(name, lambda callback, name=name: ran.append(name) or name) for name in ("a", "b", "c")]
+    results = run_tasks([replace(todo[0], compiled=True), *todo[1:]], quiet())
+    assert ran == ["b", "c", "a"] and results == {t.key: t.name for t in todo}
+
+
 def test_a_stopped_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     ran: list[str] = []
 

@@ -50,12 +50,23 @@ def test_document_is_self_contained_and_escaped() -> None:
         "<h1>Title &lt;1&gt;</h1>",
         "Run <code>certimap verify &lt;file&gt;</code> again.",
         "<strong>1.0</strong>",
-        '<span class="printed">[2.0]</span>',
+        '<th class="printed">[paper]</th>',
+        '<td class="printed">[2.0]</td>',
         "a &lt; b",
         "<code>numbers.csv</code>",
         "some &lt;numbers&gt;",
     ):
         assert part in text, part
+
+
+def test_columns_of_figures_and_of_words() -> None:
+    rows = (
+        ("3d", Cell("1,234.5"), "–", "3d", Cell("", "[n/a]")),
+        ("row", "-1.2e+07", "none", "2", ""),
+    )
+    layout = Table("t", "", ("", "a", "b", "c", "d"), rows).layout()
+    assert [column.figures for column in layout] == [False, True, False, False, True]
+    assert [column.printed for column in layout] == [False, False, False, False, True]
 
 
 def test_files_hold_finite_numbers_only() -> None:

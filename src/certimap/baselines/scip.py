@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pyscipopt
 
 NAME = "branch and bound"
+PACKAGE = "pyscipopt"
 STOPS = {
     "optimal": StopReason.TOLERANCE,
     "gaplimit": StopReason.TOLERANCE,
@@ -47,7 +48,12 @@ class Search:
 
 def is_available() -> bool:
     """Whether pyscipopt can be imported."""
-    return find_spec("pyscipopt") is not None
+    return find_spec(PACKAGE) is not None
+
+
+def solver_packages() -> tuple[str, ...]:
+    """The installed packages that branch and bound depends on."""
+    return (PACKAGE,) if is_available() else ()
 
 
 def new_program(time_limit: float | None, max_nodes: int | None) -> pyscipopt.Model:

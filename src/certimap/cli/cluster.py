@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from certimap.cli.exits import exit_for, fail, usage_errors
 from certimap.cli.files import check_folders, save_certificate
 from certimap.cli.output import plain_console
-from certimap.cli.tables import chosen_columns, known_clusters, prepare, read_links
+from certimap.cli.tables import check_spread, chosen_columns, known_clusters, prepare, read_links
 from certimap.estimators.errors import NoFeasiblePointError
 from certimap.estimators.gaussian_mixture import GaussianMixtureMAP
 from certimap.io.delimited import read_delimited
@@ -69,6 +69,7 @@ def cluster_command(
                 require_extra()
             table = read_delimited(data)
             prepared = prepare(table, chosen_columns(table, columns, (label_column, known_labels)), standardize, pca)
+            check_spread(prepared, covariance, data)
             known = None if known_labels is None else known_clusters(table, known_labels, clusters)
             truth = None if label_column is None else table.column(label_column)
             together, apart = (read_links(path, len(table.rows)) for path in (must_link, cannot_link))

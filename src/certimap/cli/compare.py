@@ -5,19 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table as ScreenTable
 
 from certimap.baselines.scip import is_available
 from certimap.cli.exits import Exit, fail, usage_errors
+from certimap.cli.files import check_folders
 from certimap.cli.output import plain_console
-from certimap.cli.tables import chosen_columns, prepare
+from certimap.cli.tables import check_spread, chosen_columns, classes, prepare
+from certimap.experiments.ahead import compiled_ahead
 from certimap.experiments.compare import Comparison, compare
 from certimap.experiments.data import DataSet
-from certimap.experiments.mixture_tasks import Effort
+from certimap.experiments.mixture_tasks import Effort, warm_up
 from certimap.io.delimited import read_delimited
+from certimap.model.errors import ModelError
 from certimap.report.document import document_html
 from certimap.report.html import MissingExtraError, require_extra
 from certimap.report.text import plural
@@ -42,22 +44,27 @@ def compare_command(
     output: Annotated[Path | None, typer.Option(help="Write the table here (CSV).")] = None,
 ) -> None:
     """Compare certimap, variational Bayes, Gibbs sampling and branch and bound."""
-    for target in (report, output):
-        if target is not None and not target.resolve().parent.is_dir():
-            fail(f"{target}: the folder {target.resolve().parent} does not exist")
     console = plain_console()
     try:
         with usage_errors():
+            check_folders(report, output)
             if report is not None:
                 require_extra()
             table = read_delimited(data)
             prepared = prepare(table, chosen_columns(table, columns, (label_column,)), standardize, pca)
-            classes = None if label_column is None else np.unique(table.column(label_column), return_inverse=True)[1]
+            check_spread(prepared, "full", data)
+            labels = None if label_column is None else classes(table, label_column)
+            if clusters > len(prepared.points):
+                raise ModelError(
+                    f"--clusters must be at most {len(prepared.points)}, the number of rows of {data}, got {clusters}: "
+                    "variational Bayes takes no more"
+                )
         console.print(f"data        {data}: {plural(len(table.rows), 'row')}; {prepared.description}")
         if not is_available():
             console.print("without branch and bound: pyscipopt is not installed (pip install 'certimap[scip]')")
-        points = DataSet(data.name, prepared.points, classes, clusters, prepared.names, prepared.preparation)
-        compared = compare(points, Effort(seconds, starts, tol, seed), console)
+        points = DataSet(data.name, prepared.points, labels, clusters, prepared.names, prepared.preparation)
+        with compiled_ahead([warm_up]):
+            compared = compare(points, Effort(seconds, starts, tol, seed), console)
     except (MissingExtraError, ValueError) as error:
         fail(error)
     except KeyboardInterrupt:
@@ -82,3 +89,5 @@ def _print_table(compared: Comparison, console: Console) -> None:
     console.print(screen, width=max(console.width, WIDTH), crop=False)
     if any(cell.endswith("*") for row in rows for cell in row):
         console.print("* claimed by the solver; certimap's own bounds are certified")
+    for remark in compared.remarks():
+        console.print(remark)

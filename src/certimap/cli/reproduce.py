@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +10,9 @@ import typer
 from certimap.baselines.scip import is_available
 from certimap.cli.exits import Exit, fail, usage_errors
 from certimap.cli.output import plain_console
-from certimap.experiments.ahead import topics_compiled_ahead
+from certimap.experiments.ahead import compiled_ahead
 from certimap.experiments.reproduce import PARTS, reproduce
 from certimap.experiments.settings import Settings
-from certimap.experiments.topic_parts import TOPIC_PARTS
 from certimap.report.html import MissingExtraError, require_extra
 
 NAMES = ", ".join(PARTS)
@@ -47,8 +45,8 @@ def reproduce_command(
         require_extra()
         if not is_available():
             console.print("without branch and bound: pyscipopt is not installed (pip install 'certimap[scip]')")
-        ahead = topics_compiled_ahead() if not TOPIC_PARTS.keys().isdisjoint(names) else nullcontext()
-        with usage_errors(), ahead:
+        warm_ups = dict.fromkeys(function for name in names for function in PARTS[name].warm_ups)
+        with usage_errors(), compiled_ahead(list(warm_ups)):
             report = reproduce(Settings(output, quick, seconds, seed, data_home), names, console)
     except MissingExtraError as error:
         fail(error)

@@ -1,4 +1,4 @@
-"""What `certimap cluster` reads: points, links between them, and known clusters."""
+"""What `certimap cluster` and `certimap compare` read: points, links between them, known clusters and classes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from sklearn.decomposition import PCA
 
 from certimap.io.delimited import DelimitedTable, read_delimited
 from certimap.mixture.clusters import IntArray
-from certimap.mixture.prior import FloatArray
+from certimap.mixture.prior import CovarianceType, FloatArray, NormalWishartPrior
 from certimap.model.errors import ModelError
 
-UNKNOWN = ("", "-1", "?")
+UNKNOWN = ("", "-1", "?")  # a known cluster
+MISSING = ("", "?")  # a class, of which -1 is an ordinary name
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +53,31 @@ def prepare(table: DelimitedTable, columns: list[str], standardize: bool, compon
     return PreparedData(points, names, preparation, f"{', '.join(columns)}: {preparation}")
 
 
+def check_spread(prepared: PreparedData, covariance_type: CovarianceType, path: Path) -> None:
+    """Refuse points whose covariance cannot be the default prior's, by the names of their columns."""
+    points = prepared.points
+    if len(points) < 2:
+        raise ModelError(f"{path}: expected at least two rows, got {len(points)}")
+    try:
+        NormalWishartPrior.from_data(points, covariance_type)
+    except ValueError as error:
+        constant = [name for name, spread in zip(prepared.names, np.ptp(points, axis=0), strict=True) if spread == 0.0]
+        if constant:
+            raise ModelError(f"{path}: constant in {', '.join(constant)}: choose others by --columns") from error
+        raise ModelError(
+            f"{path}: {', '.join(prepared.names)} are linearly dependent on the {len(points)} rows: choose fewer by "
+            "--columns, or reduce them by --pca"
+        ) from error
+
+
 def chosen_columns(table: DelimitedTable, columns: str | None, set_aside: tuple[str | None, ...]) -> list[str]:
     """The columns to cluster by."""
     if columns is not None:
-        return [name.strip() for name in columns.split(",")]
+        chosen = [name.strip() for name in columns.split(",")]
+        for name in chosen:
+            if name in set_aside:
+                raise ModelError(f"--columns must not name {name!r}: it holds labels")
+        return chosen
     rest = [name for name in table.names if name not in set_aside]
     if not rest:
         raise ModelError(f"{table.path}: no column is left to cluster by")
@@ -100,6 +122,15 @@ def known_clusters(table: DelimitedTable, column: str, n_clusters: int) -> IntAr
         raise ModelError(
             f"{table.path}: column {column!r} names {len(names)} clusters ({shown}), -k allows {n_clusters}"
         )
+    return np.array([numbers.get(cell, -1) for cell in cells], dtype=np.int64)
+
+
+def classes(table: DelimitedTable, column: str) -> IntArray:
+    """The class of every row by number, -1 where the cell is empty or ?."""
+    cells = table.column(column)
+    numbers = {name: k for k, name in enumerate(sorted(set(cells) - set(MISSING)))}
+    if not numbers:
+        raise ModelError(f"{table.path}: column {column!r} has no class in any row")
     return np.array([numbers.get(cell, -1) for cell in cells], dtype=np.int64)
 
 

@@ -5,25 +5,22 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-
-from certimap.experiments.topic_tasks import warm_up
-
-STATEMENT = f"from {warm_up.__module__} import {warm_up.__name__}; {warm_up.__name__}('auto')"
 
 
 @contextmanager
-def topics_compiled_ahead() -> Iterator[None]:
-    """Compile the topic kernels into the cache on disk, in a process of its own: numba holds the interpreter lock.
+def compiled_ahead(warm_ups: Sequence[Callable[[], None]]) -> Iterator[None]:
+    """Run functions that compile kernels into the cache on disk, in a process of its own.
 
-    Nothing waits for it: what is not in the cache by the time it is needed is compiled again.
+    numba holds the interpreter lock, so that a thread would not do. Nothing waits for it: what is not in the cache by
+    the time it is needed is compiled again.
     """
-    if (os.cpu_count() or 1) < 2:
+    if not warm_ups or (os.cpu_count() or 1) < 2:
         yield
         return
     silent = subprocess.DEVNULL
-    command = [sys.executable, "-c", STATEMENT]
+    command = [sys.executable, "-c", statement(warm_ups)]
     # In a session of its own, so that Ctrl-C ends it here and not with a traceback.
     process = subprocess.Popen(command, stdin=silent, stdout=silent, stderr=silent, start_new_session=True)
     try:
@@ -31,3 +28,9 @@ def topics_compiled_ahead() -> Iterator[None]:
     finally:
         process.terminate()
         process.wait()
+
+
+def statement(functions: Sequence[Callable[[], None]]) -> str:
+    """Import the functions, which belong to modules, and call them one after another."""
+    calls = [(function.__module__, function.__name__) for function in functions]
+    return "; ".join(f"import {module}; {module}.{name}()" for module, name in calls)

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 
-from certimap._version import __version__
-from certimap.baselines.scip import is_available
+from certimap.baselines.scip import is_available, solver_packages
 from certimap.experiments import prose
 from certimap.experiments.comparison import (
     LOG_MAP_HEADS,
+    agreement,
     bound_note,
     clusterings,
     distance_table,
     distances,
     figure,
+    largest_remark,
     log_map_cells,
 )
 from certimap.experiments.data import DataSet
 from certimap.experiments.figures import convergence_section, trace_section
-from certimap.experiments.methods import OURS
+from certimap.experiments.methods import LABEL, OURS
 from certimap.experiments.mixture_tasks import (
     Effort,
     branch_and_bound_task,
@@ -34,9 +34,10 @@ from certimap.experiments.mixture_tasks import (
     variational_task,
 )
 from certimap.experiments.tasks import Record, run_tasks
-from certimap.metrics import matched_agreement, variation_of_information
+from certimap.mixture.kernel.whitening import MAX_DIMENSION
+from certimap.mixture.proof import MAX_ITEMS, provable
 from certimap.report.document import DataFile, Document, Section, Table
-from certimap.report.html import PACKAGES
+from certimap.report.html import surroundings
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,14 +88,22 @@ class Comparison:
         )
         return DataFile("comparison.csv", columns, rows)
 
+    def remarks(self) -> tuple[str, ...]:
+        """What the numbers alone do not say."""
+        said = [largest_remark({self.data.name: self.records})]
+        if not provable(self.data.problem()):
+            said.append(
+                f"certimap's proofs reach {MAX_DIMENSION} features and {MAX_ITEMS:,} points: there is no bound here; "
+                "--columns and --pca leave fewer features."
+            )
+        return tuple(said)
+
     def _against_labels(self, record: Record) -> tuple[float | None, float | None]:
         """Variation of information and agreement with the labels."""
-        if self.data.labels is None or record.labels is None:
+        given = clusterings([record], self.data.labels)
+        if len(given) < 2:
             return None, None
-        return (
-            variation_of_information(self.data.labels, record.labels),
-            matched_agreement(self.data.labels, record.labels),
-        )
+        return distances(given)[LABEL, record.method], agreement(*given.values())
 
     def document(self) -> Document:
         """The report."""
@@ -102,17 +111,16 @@ class Comparison:
         apart = distances(given)
         name = self.data.name
         sections = (
-            Section("methods", "Methods", (prose.ONE_OBJECTIVE,), (self.table(),)),
+            Section("methods", "Methods", (prose.ONE_OBJECTIVE,), (self.table(),), remarks=self.remarks()),
             Section(
                 "distances",
                 "Distances between the clusterings",
-                ("Variation of information in nats, 0 for equal clusterings.",),
-                (distance_table("distances-table", "VoI", given, apart, {}),),
+                (prose.DISTANCES,),
+                (distance_table("distances-table", "Variation of information (VoI) in nats", given, apart, {}),),
             ),
             convergence_section({name: self.records}, self.effort.tol),
             trace_section({name: self.chain}, {name: self.data}),
         )
-        packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
         n, d = self.data.points.shape
         prior = self.data.problem().prior
         facts = (
@@ -123,14 +131,22 @@ class Comparison:
                 f"a0 = {prior.weight_concentration:g}, b0 = {prior.mean_precision:g}, m0 = the mean, "
                 f"nu0 = {prior.degrees_of_freedom:g}, inverse W0 = the covariance of the points",
             ),
+            ("labels", self._labels()),
             ("limit", f"{self.effort.seconds:g} s each for certimap and for branch and bound"),
-            ("seed", str(self.effort.seed)),
-            ("certimap", __version__),
-            ("Python", platform.python_version()),
-            ("packages", packages),
+            ("starts", f"{self.effort.starts} of certimap's search"),
+            ("tolerance", f"{100.0 * self.effort.tol:g} %"),
+            *surroundings(self.effort.seed, *solver_packages()),
         )
         without_files = tuple(Section(s.id, s.title, s.paragraphs, s.parts, remarks=s.remarks) for s in sections)
         return Document(f"Methods compared on {name}", (), facts, without_files)
+
+    def _labels(self) -> str:
+        """How many classes there are, and for how many points they are unknown."""
+        if self.data.labels is None:
+            return "none"
+        known = self.data.labels >= 0
+        missing = f", unknown for {int((~known).sum())} of {len(known)} points" if not known.all() else ""
+        return f"{len(np.unique(self.data.labels[known]))} classes that no method sees{missing}"
 
 
 def compare(data: DataSet, effort: Effort, console: Console) -> Comparison:

@@ -6,13 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations, pairwise
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import NDArray
 
 from certimap.experiments.methods import LABEL, OURS, PAPER_NAME, paper_name
 from certimap.experiments.tasks import Record
-from certimap.metrics import variation_of_information
+from certimap.metrics import matched_agreement, variation_of_information
 from certimap.report.document import Cell, Table, best_of
 
+IntArray = NDArray[np.int64]
 Printed = Mapping[str, tuple[float | None, float | None]]  # value and bound by the paper's names of the methods
 TIE = 1e-6  # relative: values that only rounding tells apart
 LOG_MAP_HEADS = ("", "as returned", "after refit", "upper bound", "gap", "bound is")
@@ -20,10 +22,12 @@ LOG_MAP_COLUMNS = ("method", "returned", "refitted", "bound", "bound_is", "print
 
 
 def figure(value: float | None, digits: int = 3) -> str:
-    """A number for a table; a dash where there is none."""
+    """A number for a table, large ones with fewer decimals; a dash where there is none."""
     if value is None or not math.isfinite(value):
         return "–"
-    return f"{value:,.{digits}f}" if abs(value) < 1e7 else f"{value:.3e}"
+    if abs(value) >= 1e7:
+        return f"{value:.3e}"
+    return f"{value:,.{digits if abs(value) < 1e4 else min(digits, 1)}f}"
 
 
 def beside(value: float | None, printed: float | None, digits: int = 3, *, strong: bool = False) -> Cell:
@@ -65,10 +69,8 @@ def order_remark(name: str, found: Sequence[Record], printed: Printed) -> str:
     }
     theirs = {method: value for method, value in paper.items() if value is not None}
     agreeing, pairs = same_order(ours, theirs)
-    return (
-        f"{name}, order of the methods: ours {order(ours)}; the paper's {order(theirs)}. "
-        f"{agreeing} of {pairs} pairs agree."
-    )
+    stated = order({paper_name(method): value for method, value in theirs.items()})
+    return f"{name}, order of the methods: ours {order(ours)}; the paper's {stated}. {agreeing} of {pairs} pairs agree."
 
 
 def largest_remark(found: Mapping[str, Sequence[Record]]) -> str:
@@ -83,22 +85,27 @@ def largest_remark(found: Mapping[str, Sequence[Record]]) -> str:
     return "No value is above certimap's, in any row."
 
 
-def clusterings(records: Sequence[Record], labels: ArrayLike | None) -> dict[str, ArrayLike]:
+def clusterings(records: Sequence[Record], labels: IntArray | None) -> dict[str, IntArray]:
     """The clusterings that can be compared: the labels first, then every method that has an answer."""
-    found: dict[str, ArrayLike] = {} if labels is None else {LABEL: labels}
-    found.update({record.method: record.labels for record in records if record.labels is not None})
+    found = {} if labels is None else {LABEL: labels}
+    found.update({record.method: np.array(record.labels) for record in records if record.labels is not None})
     return found
 
 
-def distances(given: Mapping[str, ArrayLike]) -> dict[tuple[str, str], float]:
+def distances(given: Mapping[str, IntArray]) -> dict[tuple[str, str], float]:
     """Variation of information of every pair."""
-    return {(a, b): variation_of_information(given[a], given[b]) for a, b in combinations(given, 2)}
+    return {(a, b): variation_of_information(*_where_known(given[a], given[b])) for a, b in combinations(given, 2)}
+
+
+def agreement(labels: IntArray, found: IntArray) -> float:
+    """Share of the labelled points on which labels and clusters agree after matching."""
+    return matched_agreement(*_where_known(labels, found))
 
 
 def distance_table(
     id: str,
     caption: str,
-    given: Mapping[str, ArrayLike],
+    given: Mapping[str, IntArray],
     apart: Mapping[tuple[str, str], float],
     printed: Mapping[tuple[str, str], float | None],
 ) -> Table:
@@ -133,3 +140,9 @@ def bound_note(record: Record) -> str:
     if record.bound is None:
         return "none"
     return "certified" if record.certified else "claimed"
+
+
+def _where_known(a: IntArray, b: IntArray) -> tuple[IntArray, IntArray]:
+    """Both without the points that one of them has no label for."""
+    known = (a >= 0) & (b >= 0)
+    return a[known], b[known]

@@ -19,7 +19,7 @@ BRCA_FEATURES = ("worst area", "worst smoothness", "mean texture")
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Points, and labels that no method sees, or None."""
+    """Points, and labels that no method sees: -1 where one is unknown, None where all are."""
 
     name: str
     points: FloatArray

@@ -12,11 +12,13 @@ from certimap.experiments.mixture_tasks import (
     gibbs_task,
     records_of,
     variational_task,
+    warm_up,
 )
 from certimap.experiments.printed import MUST_LINK
 from certimap.experiments.settings import TOLERANCE, Part, Results, Settings
 from certimap.experiments.tasks import Record, Task
 from certimap.experiments.topic_parts import topic_method_tasks
+from certimap.experiments.topic_tasks import warm_up as topic_warm_up
 from certimap.report.document import Section
 
 
@@ -58,7 +60,7 @@ def _voi(settings: Settings, results: Results) -> Section:
 
 
 def _log_map(settings: Settings, results: Results) -> Section:
-    return log_map_section(_records(results))
+    return log_map_section(_records(results), _data())
 
 
 def _must_link(settings: Settings, results: Results) -> Section:
@@ -95,11 +97,11 @@ def _graphs(settings: Settings, results: Results) -> Section:
 
 
 MIXTURE_PARTS: dict[str, Part] = {
-    "log-map": Part(_method_tasks, _log_map),
-    "voi": Part(_method_tasks, _voi),
-    "must-link": Part(_link_tasks, _must_link),
-    "running-time": Part(_method_tasks, _running_time),
-    "convergence": Part(_convergence_tasks, _convergence),
+    "log-map": Part(_method_tasks, _log_map, (warm_up,)),
+    "voi": Part(_method_tasks, _voi, (warm_up,)),
+    "must-link": Part(_link_tasks, _must_link, (warm_up,)),
+    "running-time": Part(_method_tasks, _running_time, (warm_up,)),
+    "convergence": Part(_convergence_tasks, _convergence, (warm_up, topic_warm_up)),
     "traces": Part(_trace_tasks, _traces),
     "graphs": Part(lambda settings: {}, _graphs),
 }

@@ -12,6 +12,7 @@ from certimap.experiments import printed, prose
 from certimap.experiments.comparison import (
     LOG_MAP_COLUMNS,
     LOG_MAP_HEADS,
+    agreement,
     beside,
     bound_note,
     clusterings,
@@ -23,9 +24,10 @@ from certimap.experiments.comparison import (
     log_map_rows,
     order_remark,
 )
+from certimap.experiments.data import DataSet
 from certimap.experiments.methods import LABEL, OURS, paper_name
 from certimap.experiments.tasks import Record
-from certimap.metrics import matched_agreement, variation_of_information
+from certimap.metrics import variation_of_information
 from certimap.report.document import Cell, DataFile, Section, Table, best_of
 
 Records = Mapping[str, Sequence[Record]]  # by data set
@@ -42,10 +44,10 @@ def voi_section(records: Records, labels: Labels) -> Section:
         caption = f"{data}: VoI in nats, the paper's in brackets"
         tables.append(distance_table(f"voi-{data}", caption, given, apart, printed_voi))
         rows += [(data, *pair, value, printed_voi[pair]) for pair, value in apart.items()]
-        agreement = {name: matched_agreement(given[LABEL], z) for name, z in given.items() if name != LABEL}
-        shares = ", ".join(f"{name} {100.0 * share:.1f} %" for name, share in agreement.items())
+        agreeing = {name: agreement(given[LABEL], z) for name, z in given.items() if name != LABEL}
+        shares = ", ".join(f"{name} {100.0 * share:.1f} %" for name, share in agreeing.items())
         remarks.append(f"{data}, points that agree with the labels after matching clusters: {shares}.")
-        shared += [(data, name, share) for name, share in agreement.items()]
+        shared += [(data, name, share) for name, share in agreeing.items()]
     return Section(
         id="voi",
         title="Variation of information",
@@ -59,9 +61,9 @@ def voi_section(records: Records, labels: Labels) -> Section:
     )
 
 
-def log_map_section(records: Records) -> Section:
+def log_map_section(records: Records, sets: Mapping[str, DataSet]) -> Section:
     """log MAP of every method on every data set, as returned and after the closed-form refit, with bounds."""
-    tables, rows, remarks = [], [], []
+    tables, rows, remarks = [_data_table(sets)], [], []
     for data, found in records.items():
         paper = printed.LOG_MAP[data]
         caption = f"{data}: log MAP, the paper's in brackets"
@@ -133,6 +135,15 @@ def running_time_section(records: Records) -> Section:
         parts=tuple(tables),
         files=(DataFile("running_time.csv", columns, tuple(rows)),),
     )
+
+
+def _data_table(sets: Mapping[str, DataSet]) -> Table:
+    rows: list[tuple[Cell | str, ...]] = []
+    for name, data in sets.items():
+        n, d = data.points.shape
+        rows.append((name, str(n), str(d), str(data.n_clusters), data.preparation))
+    heads = ("", "points", "features", "clusters", "preparation")
+    return Table("data-sets", "The data sets, prepared as the paper says", heads, tuple(rows))
 
 
 # ------------------------------------------------------------------------------------------------------- remarks

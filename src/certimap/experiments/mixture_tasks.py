@@ -61,7 +61,7 @@ def certimap_task(data: DataSet, effort: Effort, links: int = 0) -> Task:
         return record_of_result(OURS, result, time.perf_counter() - started, labels)
 
     parameters = {**_data_key(data), **vars(effort), "links": [list(pair) for pair in pairs]}
-    return Task("certimap", parameters, _label("certimap", data, links), compute)
+    return Task("certimap", parameters, _label("certimap", data, links), compute, compiled=True)
 
 
 def branch_and_bound_task(data: DataSet, effort: Effort, links: int = 0) -> Task:
@@ -98,7 +98,7 @@ def gibbs_task(data: DataSet, effort: Effort) -> Task:
         }
 
     parameters = {**_data_key(data), "seed": effort.seed, "iterations": ITERATIONS, "burn_in": BURN_IN}
-    return Task("gibbs", parameters, _label("Gibbs sampler", data), compute)
+    return Task("gibbs", parameters, _label("Gibbs sampler", data), compute, compiled=True)
 
 
 @cache

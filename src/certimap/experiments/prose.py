@@ -8,17 +8,24 @@ def _text(words: str) -> str:
 
 
 VOI = _text(
-    """Distance between clusterings, 0 where they are equal. The labels were made without a look at the posterior: a
-    clustering of larger posterior density need not be closer to them. With certimap's default prior, for example, the
-    MAP of iris joins most of two species that overlap."""
+    """Variation of information (VoI) is a distance between clusterings, 0 where they are equal. The labels were made
+    without a look at the posterior: a clustering of larger posterior density need not be closer to them. With
+    certimap's default prior, for example, the MAP of iris joins most of two species that overlap."""
 )
 
 LOG_MAP = (
     _text(
         """The sum of the paper's terms 1 to 6 at each method's own point, and at the same labels with the parameters
-        that are optimal for them. The paper does not print its priors, on which these values depend: its figures
-        and ours are on different scales and cannot agree digit by digit. What can be compared is the order of the
-        methods."""
+        that are optimal for them, in nats. The paper does not print its priors, on which these values depend: its
+        figures and ours are on different scales and cannot agree digit by digit. What can be compared is the order of
+        the methods. All of ours are under certimap's default prior: Dirichlet concentration a0 = 1, mean precision
+        b0 = 1 about the mean of the points, nu0 = D + 2 degrees of freedom for D features, and the covariance of the
+        points as the inverse of W0."""
+    ),
+    _text(
+        """In the paper's tables Var Bayes is variational Bayes, Sampler the Gibbs sampler, whose mode it reads off
+        binned samples, BNB branch and bound (BARON), and GBD its own method, beside which certimap stands here. The
+        best sample of the same chain is ours to add."""
     ),
     _text(
         """An upper bound of certimap comes with a certificate that `certimap verify` checks. Branch and bound is SCIP
@@ -77,8 +84,19 @@ LEAD = (
     _text(
         """Tables and figures of Dubey, Lee and Flaherty, Maximum a Posteriori Inference for Factor Graphs via Benders'
         Decomposition, computed again by certimap and by the methods that the paper compares with. The paper's figures
-        stand in brackets beside ours. All methods are measured on one objective."""
+        stand in brackets beside ours. All methods are measured on one objective: the log-density of the posterior, of
+        which the maximum a posteriori (MAP) point is the maximum."""
     ),
+)
+
+DISTANCES = _text(
+    """0 for equal clusterings, at most 2 log K nats for K clusters. Points without a label are left out of the
+    distances to the labels."""
+)
+
+LIMITS = _text(
+    """Values come from searches that this rarely cuts short. Bounds are what the time buys: with more of it they fall,
+    and where the gap is closed the value is proved to be the maximum."""
 )
 
 ONE_OBJECTIVE = _text(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 from rich.console import Console
 
-from certimap._version import __version__
-from certimap.baselines.scip import is_available
+from certimap.baselines.scip import is_available, solver_packages
 from certimap.experiments import prose
 from certimap.experiments.mixture_parts import MIXTURE_PARTS
 from certimap.experiments.settings import Part, Settings
@@ -18,7 +15,7 @@ from certimap.experiments.store import Store
 from certimap.experiments.tasks import run_tasks
 from certimap.experiments.topic_parts import TOPIC_PARTS
 from certimap.report.document import Document, Section, document_html
-from certimap.report.html import PACKAGES
+from certimap.report.html import surroundings
 
 ORDER = (
     "log-map",
@@ -47,19 +44,26 @@ def reproduce(settings: Settings, names: Sequence[str], console: Console) -> Pat
     for file in (file for section in sections for file in section.files):
         (settings.output / file.name).write_text(file.text(), encoding="utf-8")
     report = settings.output / "report.html"
-    report.write_text(document_html(_document(settings, sections)), encoding="utf-8")
+    report.write_text(document_html(_document(settings, names, sections)), encoding="utf-8")
     return report
 
 
-def _document(settings: Settings, sections: tuple[Section, ...]) -> Document:
-    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    solver = f"pyscipopt {version('pyscipopt')}" if is_available() else "pyscipopt is missing: no branch and bound"
-    facts = (
-        ("run", "quick" if settings.quick else "full"),
-        ("limit", f"{settings.effort.seconds:g} s for each proof and for each branch and bound"),
-        ("seed", str(settings.seed)),
-        ("certimap", __version__),
-        ("Python", platform.python_version()),
-        ("packages", f"{packages}; {solver}"),
+def _document(settings: Settings, names: Sequence[str], sections: tuple[Section, ...]) -> Document:
+    limit = f"{settings.effort.seconds:g} s for each proof and for each branch and bound"
+    facts = [("command", f"certimap reproduce {_options(settings, names)}".strip()), ("limit", limit)]
+    if not is_available():
+        facts.append(("branch and bound", "left out, since pyscipopt is not installed"))
+    return Document(
+        "The paper's tables and figures, reproduced",
+        (*prose.LEAD, f"Limit of this run: {limit}. {prose.LIMITS}"),
+        (*facts, *surroundings(settings.seed, *solver_packages())),
+        sections,
     )
-    return Document("The paper's tables and figures, reproduced", prose.LEAD, facts, sections)
+
+
+def _options(settings: Settings, names: Sequence[str]) -> str:
+    """How to ask for the same numbers, wherever they are written to."""
+    options = ["--quick"] if settings.quick else []
+    options += [f"--table {name}" for name in names] if tuple(names) != ORDER else []
+    options += [f"--seconds {settings.seconds:g}"] if settings.seconds else []
+    return " ".join(options + ([f"--seed {settings.seed}"] if settings.seed else []))

@@ -53,7 +53,14 @@ Results = Mapping[str, Any]  # by the names that a part gives its tasks
 
 @dataclass(frozen=True)
 class Part:
-    """A table or figure: the tasks it needs, by names of its own, and the section it makes of their results."""
+    """A table or figure.
+
+    Attributes:
+        tasks: what it needs, by names of its own.
+        section: what it makes of their results.
+        warm_ups: functions that compile what the tasks run.
+    """
 
     tasks: Callable[[Settings], Mapping[str, Task]]
     section: Callable[[Settings, Results], Section]
+    warm_ups: tuple[Callable[[], None], ...] = ()

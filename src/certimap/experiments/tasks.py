@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -17,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from certimap._version import __version__
 from certimap.baselines.run import MethodRun
 from certimap.experiments.store import Store
-from certimap.report.text import number, percent
+from certimap.report.text import percent
 from certimap.results import Callback, IterationRecord, Result, StopReason
 
 FORMAT = 1  # of the results of tasks
@@ -32,12 +33,14 @@ class Task:
         parameters: everything that the result depends on, as plain values.
         label: what the progress bar says.
         compute: returns plain values that JSON can hold; is given a callback that shows how a solve proceeds.
+        compiled: it needs kernels of certimap. Such tasks come last: a second core may be compiling the kernels.
     """
 
     name: str
     parameters: Mapping[str, Any]
     label: str
     compute: Callable[[Callback], Any]
+    compiled: bool = False
 
     @property
     def key(self) -> str:
@@ -125,7 +128,7 @@ def run_tasks(tasks: Iterable[Task], console: Console, store: Store | None = Non
 
     Libraries run on one thread, so that seconds can be compared.
     """
-    distinct = {task.key: task for task in tasks}
+    distinct = {task.key: task for task in sorted(tasks, key=lambda task: task.compiled)}
     results: dict[str, Any] = {}
     with threadpool_limits(1), _progress(console, len(distinct)) as (show, advance):
         for key, task in distinct.items():
@@ -142,7 +145,8 @@ def run_tasks(tasks: Iterable[Task], console: Console, store: Store | None = Non
 
 def _noting(label: str, show: Callable[[str], None]) -> Callback:
     def note(record: IterationRecord) -> None:
-        show(f"{label}: bound {number(record.bound)}, gap {percent(record.gap)}")
+        found = f"gap {percent(record.gap)}" if math.isfinite(record.gap) else "no bound yet"
+        show(f"{label}: {found}")
 
     return note
 

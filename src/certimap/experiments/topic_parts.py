@@ -25,6 +25,7 @@ from certimap.experiments.topic_tasks import (
     topic_certimap_task,
     topic_gibbs_task,
     topic_variational_task,
+    warm_up,
 )
 from certimap.report.document import Section
 
@@ -95,7 +96,7 @@ def _perplexity(settings: Settings, results: Results) -> Section:
 
 
 TOPIC_PARTS: dict[str, Part] = {
-    "topic-log-map": Part(topic_method_tasks, _log_map),
-    "top-words": Part(topic_method_tasks, _top_words),
-    "perplexity": Part(_perplexity_tasks, _perplexity),
+    "topic-log-map": Part(topic_method_tasks, _log_map, (warm_up,)),
+    "top-words": Part(topic_method_tasks, _top_words, (warm_up,)),
+    "perplexity": Part(_perplexity_tasks, _perplexity, (warm_up,)),
 }

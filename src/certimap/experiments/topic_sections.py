@@ -157,4 +157,4 @@ def _word_table(id: str, caption: str, words: Mapping[str, Sequence[Sequence[str
                 word = listed[topic][rank]
                 cells.append(Cell(word, strong=word != "–" and counts[word] > 1))
         rows.append(tuple(cells))
-    return Table(id, caption, ("", *heads), tuple(rows), prose=True)
+    return Table(id, caption, ("", *heads), tuple(rows))

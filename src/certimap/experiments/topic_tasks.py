@@ -69,7 +69,7 @@ def topic_certimap_task(corpus: Corpus, n_topics: int, effort: Effort, algorithm
         }
 
     parameters = {**_corpus_key(corpus, n_topics), **vars(effort), "starts": STARTS, "algorithm": algorithm}
-    return Task("topics-certimap", parameters, f"certimap on {_name(corpus)}", compute)
+    return Task("topics-certimap", parameters, f"certimap on {_name(corpus)}", compute, compiled=True)
 
 
 def topic_branch_and_bound_task(corpus: Corpus, n_topics: int, effort: Effort) -> Task:
@@ -106,11 +106,11 @@ def topic_gibbs_task(corpus: Corpus, n_topics: int, effort: Effort) -> Task:
         }
 
     parameters = {**_corpus_key(corpus, n_topics), "seed": effort.seed, "iterations": ITERATIONS, "burn_in": BURN_IN}
-    return Task("topics-gibbs", parameters, f"collapsed Gibbs sampler on {_name(corpus)}", compute)
+    return Task("topics-gibbs", parameters, f"collapsed Gibbs sampler on {_name(corpus)}", compute, compiled=True)
 
 
 @cache
-def warm_up(algorithm: TopicAlgorithm) -> None:
+def warm_up(algorithm: TopicAlgorithm = "auto") -> None:
     """Compile what a solve needs, so that its limit and its seconds are those of the search and the proof."""
     counts = np.array([[2, 1, 0, 1], [0, 1, 2, 1], [1, 0, 1, 2]])
     solve_topics(TopicProblem.from_counts(counts, PRIOR, 2), n_init=2, algorithm=algorithm)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from certimap.report.html import require_extra
+from certimap.report.html import embedded, templates
 from certimap.report.template import DOCUMENT
+
+FIGURE = re.compile(r"[-–\d.,e+]*")  # a number, a dash or nothing
 
 
 @dataclass(frozen=True)
@@ -23,14 +25,34 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Column:
+    """How a column looks: figures are aligned to the right, printed figures have a column of their own beside ours."""
+
+    head: str
+    figures: bool
+    printed: bool
+
+
+@dataclass(frozen=True)
 class Table:
-    """The first column names the rows; the others are figures, aligned to the right, unless `prose` is set."""
+    """The first column names the rows; the others hold figures or words."""
 
     id: str
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell | str, ...], ...]
-    prose: bool = False
+
+    def cells(self) -> tuple[tuple[Cell, ...], ...]:
+        """The rows, every entry a `Cell`."""
+        return tuple(tuple(Cell(cell) if isinstance(cell, str) else cell for cell in row) for row in self.rows)
+
+    def layout(self) -> tuple[Column, ...]:
+        """The look of each column, by what is in it."""
+        columns = [[row[j] for row in self.cells()] for j in range(len(self.columns))]
+        return tuple(
+            Column(head, all(FIGURE.fullmatch(cell.text) for cell in cells), any(cell.printed for cell in cells))
+            for head, cells in zip(self.columns, columns, strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -84,12 +106,8 @@ class Document:
 
 def document_html(document: Document) -> str:
     """The whole document: nothing in it is loaded from elsewhere."""
-    require_extra()
-    from jinja2 import Environment, StrictUndefined
-
-    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = templates()
     template.tests["picture"] = lambda part: isinstance(part, Picture)
-    template.tests["text"] = lambda cell: isinstance(cell, str)
     template.filters["embedded"] = embedded
     template.filters["prose"] = _prose
     return template.from_string(DOCUMENT).render(document=document)
@@ -106,11 +124,6 @@ def _prose(sentences: str) -> str:
     parts = [escape(part) for part in sentences.split("`")]
     marked = [Markup("<code>{}</code>").format(part) if i % 2 else part for i, part in enumerate(parts)]
     return Markup("").join(marked)
-
-
-def embedded(png: bytes) -> str:
-    """An image as an address that holds it."""
-    return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
 
 
 def best_of(values: Sequence[float], tolerance: float = 1e-6) -> list[bool]:

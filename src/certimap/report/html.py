@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import base64
 import math
+import os
 import platform
 import shlex
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from certimap._version import __version__
 from certimap.report.badge import gap_badge
@@ -23,6 +24,9 @@ from certimap.report.template import CLUSTERING, TOPICS
 from certimap.report.text import number, percent, plural
 from certimap.report.topics import TopicReport
 from certimap.results import ConstraintCheck, Result
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 EXTRA = ("matplotlib", "jinja2")
 PACKAGES = ("numpy", "scipy", "numba", "highspy", "scikit-learn")
@@ -66,7 +70,7 @@ def clustering_html(report: ClusteringReport) -> str:
         "clustering",
         _clustering_facts(report),
         report.constraints.checks(report.labels, report.n_clusters),
-        scatter=_embedded(scatter_plot(report)),
+        scatter=embedded(scatter_plot(report)),
         scatter_note=_scatter_note(report),
         feature_names=report.feature_names,
         clusters=report.clusters(),
@@ -75,7 +79,6 @@ def clustering_html(report: ClusteringReport) -> str:
 
 def topics_html(report: TopicReport) -> str:
     """The whole document: nothing in it is loaded from elsewhere."""
-    require_extra()
     facts = _topic_facts(report)
     return _rendered(TOPICS, report, "topic assignment", facts, report.checks(), topics=report.topics())
 
@@ -88,25 +91,26 @@ def _rendered(
     checks: tuple[ConstraintCheck, ...],
     **parts: object,
 ) -> str:
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     ordered = sorted(checks, key=lambda check: check.satisfied)
     result = report.result
-    return environment.from_string(template).render(
-        title=report.title,
-        badge=gap_badge(result),
-        proved=proved(result, noun),
-        not_proved=not_proved(result, noun),
-        facts=facts,
-        answer=_answer(report, noun),
-        convergence=_embedded(convergence_plot(result.history, report.tolerance, f"best {noun}")),
-        constraint_summary=constraint_summary(ordered),
-        checks=ordered[:MOST_CONSTRAINTS],
-        hidden_checks=len(ordered) - len(ordered[:MOST_CONSTRAINTS]),
-        certificate=_certificate(report),
-        reproduce=_reproduction(report),
-        **parts,
+    return (
+        templates()
+        .from_string(template)
+        .render(
+            title=report.title,
+            badge=gap_badge(result),
+            proved=proved(result, noun),
+            not_proved=not_proved(result, noun),
+            facts=facts,
+            answer=_answer(report, noun),
+            convergence=embedded(convergence_plot(result.history, report.tolerance, f"best {noun}")),
+            constraint_summary=constraint_summary(ordered),
+            checks=ordered[:MOST_CONSTRAINTS],
+            hidden_checks=len(ordered) - len(ordered[:MOST_CONSTRAINTS]),
+            certificate=_certificate(report),
+            reproduce=surroundings(report.seed),
+            **parts,
+        )
     )
 
 
@@ -162,15 +166,26 @@ def _certificate(report: Answer) -> str | None:
     return None if path is None or report.result.certificate is None else f"certimap verify {shlex.quote(path)}"
 
 
-def _reproduction(report: Answer) -> list[tuple[str, str]]:
-    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+def surroundings(seed: int, *others: str) -> list[tuple[str, str]]:
+    """What the numbers of a report depend on besides the data: seed, versions (`others` are packages too), machine."""
+    packages = ", ".join(f"{name} {version(name)}" for name in (*PACKAGES, *others))
     return [
-        ("seed", str(report.seed)),
+        ("seed", str(seed)),
         ("certimap", __version__),
         ("Python", platform.python_version()),
         ("packages", packages),
+        ("machine", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"),
     ]
 
 
-def _embedded(png: bytes) -> str:
+def templates() -> Environment:
+    """Where all reports come from: whatever is put into them is escaped, and a missing value is an error."""
+    require_extra()
+    from jinja2 import Environment, StrictUndefined
+
+    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def embedded(png: bytes) -> str:
+    """An image as an address that holds it."""
     return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"

@@ -153,12 +153,15 @@ tbody th { white-space: nowrap; }
 caption { text-align: left; font-size: .9rem; color: #444; padding-bottom: .3rem; }
 table { margin: 1rem 0; }
 tbody tr:nth-child(odd) { background: #f6f6f6; }
-td.figure, th.figure { padding-left: .9rem; white-space: nowrap; }
-.printed { color: #555; font-style: italic; margin-left: .5rem; }
+th, td { padding: .2rem 0 .2rem 1.4rem; }
+th:first-child { padding-left: 0; }
+th:last-child, td:last-child { padding-right: .9rem; }
+td.figure { white-space: nowrap; }
+th.printed, td.printed { color: #555; font-style: italic; font-weight: normal; padding-left: .5rem; }
+td.printed { white-space: nowrap; font-variant-numeric: tabular-nums; }
 .remark { border-left: .25rem solid #888; padding-left: .8rem; color: #333; }
 nav { columns: 2; font-size: .95rem; }
 nav a { color: #0b4f8a; }
-figure.narrow img { max-width: 46rem; }
 </style>
 </head>
 <body>
@@ -183,26 +186,27 @@ figure.narrow img { max-width: 46rem; }
 <figcaption>{{ part.caption }}</figcaption>
 </figure>
 {% else %}
-{% set side = "" if part.prose else " class=figure" %}
+{% set layout = part.layout() %}
 <div class="wide">
 <table id="{{ part.id }}">
 <caption>{{ part.caption }}</caption>
 <thead><tr>
-{% for column in part.columns %}
-<th{{ "" if loop.first else side }}>{{ column }}</th>
+{% for column in layout %}
+<th{% if column.figures and not loop.first %} class="figure"{% endif %}>{{ column.head }}</th>
+{% if column.printed %}<th class="printed">[paper]</th>{% endif %}
 {% endfor %}
 </tr></thead>
 <tbody>
-{% for row in part.rows %}
+{% for row in part.cells() %}
 <tr>
 {% for cell in row %}
+{% set column = layout[loop.index0] %}
 {% if loop.first %}
-<th scope="row">{{ cell if cell is text else cell.text }}</th>
-{% elif cell is text %}
-<td{{ side }}>{{ cell }}</td>
+<th scope="row">{{ cell.text }}</th>
 {% else %}
-<td{{ side }}>{% if cell.strong %}<strong>{{ cell.text }}</strong>{% else %}{{ cell.text }}{% endif %}
-{% if cell.printed %}<span class="printed">{{ cell.printed }}</span>{% endif %}</td>
+<td{% if column.figures %} class="figure"{% endif %}>
+{{- "<strong>" | safe if cell.strong }}{{ cell.text }}{{ "</strong>" | safe if cell.strong }}</td>
+{% if column.printed %}<td class="printed">{{ cell.printed }}</td>{% endif %}
 {% endif %}
 {% endfor %}
 </tr>
