@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 VIOLATION = 1e-7  # a cut must be violated by this much, relative to the objective's scale
 ROOT_ROUNDS = 200
 NODE_ROUNDS = 12
-STALL_SHARE = 1e-3  # a round that closes less of the gap than this ends the node's cut loop
+ROOT_STALL, NODE_STALL = 1e-3, 1e-2  # a round that closes less of the gap than this ends the cut loop
 RECORD_EVERY = 50  # nodes between log lines without news
 
 
@@ -196,7 +196,8 @@ class BranchAndCut:
         master.move_to(node.box)
         previous = math.inf
         relaxation = Relaxation(math.inf, None, None, None)
-        for rounds in range(NODE_ROUNDS if node.depth else ROOT_ROUNDS):
+        most, stall = (NODE_ROUNDS, NODE_STALL) if node.depth else (ROOT_ROUNDS, ROOT_STALL)
+        for rounds in range(most):
             relaxation = master.solve()
             ledger.iterations += 1
             node.improve(relaxation)
@@ -210,7 +211,7 @@ class BranchAndCut:
             if not master.separate(relaxation.y, relaxation.t, VIOLATION * max(1.0, abs(node.bound)) / 10.0):
                 break
             reach = node.bound - ledger.log_map if ledger.assignment is not None else abs(node.bound)
-            if rounds >= 3 and previous - node.bound < STALL_SHARE * reach:
+            if rounds >= 3 and previous - node.bound < stall * reach:
                 break
             previous = node.bound
         if node.bound == math.inf:

@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 INTEGRALITY = 1e-6
 NARROW = 1e-9  # a continuous column narrower than this share of its root width is not split further
-PROBED_DEPTH = 6
+PROBED_DEPTH = 2
 CANDIDATES = 4  # probed of each sort, integer and continuous
 PROBE_ITERATIONS = 40
 
@@ -31,7 +31,7 @@ class Split:
 def choose_split(master: CutMaster, y: Floats, t: Floats, bound: float, depth: int) -> Split | None:
     """The split for the node's LP point; None when no column is left to split."""
     box, graph = master.box, master.graph
-    blame = _blame(master, y, t)
+    blame, envelopes = _blame(master, y, t)
     whole = graph.integer
     fraction = np.where(whole, np.abs(y - np.round(y)), 0.0)
     width = np.where(whole, 0.0, box.upper - box.lower)
@@ -39,7 +39,7 @@ def choose_split(master: CutMaster, y: Floats, t: Floats, bound: float, depth: i
     splittable = ~whole & (width > NARROW * root_width)
     scores = {
         "integer": np.where(fraction > INTEGRALITY, fraction * (blame + 1e-9), 0.0),
-        "continuous": np.where(splittable, blame * np.sqrt(width / root_width), 0.0),
+        "continuous": np.where(splittable, envelopes * np.sqrt(width / root_width), 0.0),
     }
     shortlists = {sort: _top(score) for sort, score in scores.items()}
     candidates = [j for columns in shortlists.values() for j in columns]
@@ -69,14 +69,20 @@ def split_at(box: Box, column: int, value: float, whole: bool) -> Split:
     return Split(column, (low, point), (point, high))
 
 
-def _blame(master: CutMaster, y: Floats, t: Floats) -> Floats:
-    """How much each column contributes to the difference between the relaxation and the factors' values."""
-    blame = np.zeros(master.graph.n_columns)
+def _blame(master: CutMaster, y: Floats, t: Floats) -> tuple[Floats, Floats]:
+    """How much each column contributes to the difference between the relaxation and the factors' values.
+
+    The second part leaves out the factors whose cuts do not depend on the box (concave ones, say): there the difference
+    is one of missing cuts, which no split of a continuous column makes smaller.
+    """
+    blame, envelopes = np.zeros(master.graph.n_columns), np.zeros(master.graph.n_columns)
     for oracle in master.oracles:
         value = oracle.value(y)
         gap = np.where(np.isfinite(value), t[oracle.batch.blocks] - value, 1.0)
-        np.add.at(blame, oracle.scope, oracle.branch_scores(y, np.maximum(gap, 0.0)))
-    return blame
+        scores = oracle.branch_scores(y, np.maximum(gap, 0.0))
+        for total in (blame,) if oracle.global_cuts else (blame, envelopes):
+            np.add.at(total, oracle.scope, scores)
+    return blame, envelopes
 
 
 def _top(score: Floats) -> list[int]:
