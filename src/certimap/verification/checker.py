@@ -20,6 +20,7 @@ from certimap.model.errors import ModelError
 from certimap.model.model import Model
 from certimap.results import Status, classify, gap_between, relative_gap
 from certimap.verification.elimination import check_elimination
+from certimap.verification.form import check_form
 from certimap.verification.partition import check_partition
 from certimap.verification.proof import ALLOWANCE, Effort, Proof, Replay, allowed
 from certimap.verification.tree import check_tree
@@ -82,12 +83,14 @@ def verify(
         raise CertificateError("there is no certificate: the search stopped before it had proved any bound")
     if not isinstance(certificate, Certificate):
         certificate = Certificate.load(certificate)
+    check_form(certificate)
     if certificate.algorithm not in PROOFS:
         known = ", ".join(sorted(PROOFS))
         raise CertificateError(f"no check is known for algorithm {certificate.algorithm!r}; known are {known}")
     if certificate.model != model.fingerprint():
         raise CertificateError("the certificate was made for another model (the fingerprints differ)")
     _check_numbers(certificate)
+    _check_conflict(certificate, model)
     lower_bound = _value_of_point(certificate, model)
     status, trusted = _check_status(certificate)
     effort = Effort(full, secrets.randbits(32) if seed is None else seed)
@@ -120,6 +123,15 @@ def _check_numbers(certificate: Certificate) -> None:
             raise CertificateError(f"{name} is not a number: {value!r}")
     if certificate.tolerance < 0.0:
         raise CertificateError(f"the tolerance is negative: {certificate.tolerance!r}")
+
+
+def _check_conflict(certificate: Certificate, model: Model) -> None:
+    """The named parts exist, and only an infeasible model has any; that they suffice is not proved again."""
+    if certificate.conflict and certificate.status != Status.INFEASIBLE.name:
+        raise CertificateError(f"a conflict is named for a model whose status is {certificate.status}")
+    unknown = set(certificate.conflict).difference(model.constraints, model.factor_names())
+    if unknown:
+        raise CertificateError(f"the conflict names {min(unknown)!r}, which the model does not have")
 
 
 def _value_of_point(certificate: Certificate, model: Model) -> float:
