@@ -1,12 +1,19 @@
-"""Metrics against values worked out by hand."""
+"""Metrics against values worked out by hand, and against other formulas for the same number."""
+
+from itertools import permutations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse, stats
+from scipy.optimize import minimize
+from sklearn.metrics import mutual_info_score
 
 from certimap.metrics import (
     contingency,
+    fold_in,
+    halves,
     held_out_log_likelihood,
     match_topics,
     matched_agreement,
@@ -38,6 +45,23 @@ def test_variation_of_information_is_a_metric(labels: list[int], seed: int) -> N
     assert variation_of_information(a, b) == pytest.approx(variation_of_information(b, a), abs=1e-12)
     assert variation_of_information(a, (b + 1) % 3) == pytest.approx(variation_of_information(a, b), abs=1e-12)
     assert variation_of_information(a, c) <= variation_of_information(a, b) + variation_of_information(b, c) + 1e-12
+
+
+@given(st.integers(1, 30), st.integers(1, 5), st.integers(0, 2**32 - 1))
+def test_against_entropies_and_permutations(n: int, k: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(k, size=n), rng.integers(4, size=n)
+    entropies = stats.entropy(np.unique(a, return_counts=True)[1]) + stats.entropy(np.unique(b, return_counts=True)[1])
+    assert variation_of_information(a, b) == pytest.approx(entropies - 2 * mutual_info_score(a, b), abs=1e-9)
+    renamed = (np.array(names)[a] for names in permutations(range(max(k, 4)), k))
+    assert matched_agreement(a, b) == pytest.approx(max(float((z == b).mean()) for z in renamed))
+
+
+def test_clusterings_at_the_extremes() -> None:
+    assert variation_of_information(np.zeros(8), np.arange(8)) == pytest.approx(np.log(8))
+    assert variation_of_information([3], [7]) == 0.0 and matched_agreement([3], [7]) == 1.0
+    grid = np.arange(16)
+    assert variation_of_information(grid // 4, grid % 4) == pytest.approx(2 * np.log(4))  # the largest for 4 clusters
 
 
 def test_agreement_and_contingency() -> None:
@@ -80,3 +104,67 @@ def test_topics_by_hand() -> None:
         top_words(beta, ["a", "b"])
     with pytest.raises(ValueError, match="equal shapes"):
         match_topics(beta, beta[:, :2])
+
+
+@given(st.integers(1, 4), st.integers(0, 2**32 - 1))
+def test_topics_are_matched_as_well_as_by_any_permutation(k: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    first, second = rng.dirichlet(np.ones(6), size=k), rng.dirichlet(np.ones(6), size=k)
+    matched = match_topics(first, second)
+    assert sorted(matched) == list(range(k))
+    best = max(np.minimum(first, second[list(order)]).sum() for order in permutations(range(k)))
+    assert np.minimum(first, second[matched]).sum() == pytest.approx(best)
+
+
+def test_top_words_of_equal_probability() -> None:
+    assert top_words([[0.2, 0.4, 0.4, 0.0]], ["d", "c", "b", "a"], 9) == [["c", "b", "d", "a"]]
+
+
+@pytest.mark.parametrize("prior", [1.0, 1.1, 3.0])
+def test_folded_in_mixtures_are_optimal(prior: float) -> None:
+    """Against a general solver on the simplex."""
+    rng = np.random.default_rng(2)
+    beta, counts = rng.dirichlet(np.full(7, 0.5), size=3), rng.integers(0, 5, size=(4, 7))
+
+    def value(share: np.ndarray, n: np.ndarray) -> float:
+        return float(n @ np.log(share @ beta) + (prior - 1.0) * np.log(share).sum())
+
+    theta = fold_in(sparse.csr_array(counts), beta, prior, sweeps=100_000, tolerance=1e-12)
+    assert np.allclose(theta.sum(axis=1), 1.0) and np.array_equal(theta, fold_in(counts, beta, prior, 100_000, 1e-12))
+    for n, share in zip(counts, theta, strict=True):
+        found = minimize(
+            lambda x, n=n: -value(np.exp(x) / np.exp(x).sum(), n), np.zeros(3), method="BFGS", options={"gtol": 1e-9}
+        )
+        assert value(np.maximum(share, 1e-300), n) >= -found.fun - 1e-8
+
+
+def test_documents_without_known_words_stay_uniform() -> None:
+    beta = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    assert fold_in([[0, 0, 0], [0, 0, 2]], beta, 1.0).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert fold_in([[4, 0, 0]], beta, 1.0) == pytest.approx(np.array([[1.0, 0.0]]), abs=1e-5)
+    with pytest.raises(ValueError, match=r"at least 1, got 0\.5"):
+        fold_in([[1, 0, 0]], beta, 0.5)
+    with pytest.raises(ValueError, match="each of the 3 words, got 2"):
+        fold_in([[1, 0]], beta, 1.1)
+
+
+def test_halves_share_the_tokens_at_random() -> None:
+    counts = np.array([[5, 0, 2], [1, 0, 0], [0, 0, 0], [4, 4, 0]])
+    means = np.zeros((4, 3))
+    for seed in range(300):
+        first, second = (half.toarray() for half in halves(counts, seed))
+        assert np.array_equal(first + second, counts) and (first >= 0).all() and (second >= 0).all()
+        assert first.sum(axis=1).tolist() == [4, 1, 0, 4]
+        means += first / 300
+    expected = counts * np.array([4 / 7, 1.0, 0.0, 0.5])[:, None]  # every token equally likely
+    assert np.abs(means - expected).max() < 0.15
+    assert np.array_equal(halves(counts, 3)[0].toarray(), halves(counts, 3)[0].toarray())
+
+
+def test_likelihood_is_the_dense_formula() -> None:
+    rng = np.random.default_rng(0)
+    theta, beta = rng.dirichlet(np.ones(3), size=2100), rng.dirichlet(np.ones(5), size=3)  # more than one batch
+    counts = rng.poisson(0.7, size=(2100, 5))
+    dense = float((counts * np.log(theta @ beta)).sum())
+    assert held_out_log_likelihood(sparse.csr_array(counts), theta, beta) == pytest.approx(dense)
+    assert perplexity(counts, theta, beta) == pytest.approx(np.exp(-dense / counts.sum()))

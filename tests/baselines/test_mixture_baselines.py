@@ -14,6 +14,8 @@ from certimap.baselines.gibbs_mixture import Chain, binned_mode, gibbs_best, gib
 from certimap.baselines.mixture_posterior import log_density
 from certimap.baselines.run import MethodRun
 from certimap.baselines.variational_mixture import variational_mixture
+from certimap.mixture.clusters import IntArray
+from certimap.mixture.prior import FloatArray, NormalWishartPrior
 from certimap.mixture.problem import MixtureProblem
 from certimap.mixture.solve import solve_mixture
 
@@ -119,6 +121,95 @@ def _log_marginal(problem: MixtureProblem, z: list[int]) -> float:
         value -= 0.5 * np.log(b) + 0.5 * nu * np.log(scale) - 0.5 * (nu - n) * np.log(prior.covariance[0, 0])
         value -= 0.5 * n * np.log(np.pi)
     return float(value)
+
+
+def test_sampler_in_the_plane_under_another_prior() -> None:
+    """The same with three clusters, two features and no default value in the prior."""
+    options = {"weight_concentration_prior": 1.6, "mean_precision_prior": 0.4, "degrees_of_freedom_prior": 5.5}
+    X = np.array([[0.0, 1.0], [1.5, 0.5], [2.0, 3.0], [-0.5, 2.0]])  # close enough for the chain to move freely
+    prior = NormalWishartPrior.from_data(X, mean_prior=[1.0, 2.0], covariance_prior=[[2.0, 0.5], [0.5, 1.0]], **options)
+    problem = MixtureProblem.from_points(X, prior, 3)
+    chain = gibbs_chain(problem, iterations=200_000, burn_in=100, seed=1)
+    labels = np.array(list(product(range(3), repeat=4)))
+    exact = np.array([_log_evidence(problem, z) for z in labels])
+    probability = np.exp(exact - exact.max())
+    probability /= probability.sum()
+    codes = chain.labels[100:] @ (3 ** np.arange(3, -1, -1))
+    frequency = np.bincount(codes, minlength=81) / len(codes)
+    assert np.abs(frequency - probability).sum() < 0.06  # a degree of freedom more or less makes 0.13
+
+
+def _log_evidence(problem: MixtureProblem, z: IntArray) -> float:
+    """log p(z, y) up to a constant by sequential prediction: a Student t for every point given those before it."""
+    prior, D, K = problem.prior, problem.prior.dimension, problem.n_clusters
+    value = 0.0
+    for i, y in enumerate(problem.data):
+        before = problem.data[:i][z[:i] == z[i]]
+        n, b, nu = len(before), prior.mean_precision + len(before), prior.degrees_of_freedom + len(before)
+        mean = (prior.mean_precision * prior.mean + before.sum(axis=0)) / b
+        scale = prior.covariance + prior.mean_precision * np.outer(prior.mean, prior.mean) + before.T @ before
+        scale = scale - b * np.outer(mean, mean)
+        freedom = nu - D + 1
+        value += float(stats.multivariate_t(mean, scale * (b + 1) / (b * freedom), freedom).logpdf(y))
+        value += float(np.log(prior.weight_concentration + n) - np.log(K * prior.weight_concentration + i))
+    return value
+
+
+@pytest.fixture(scope="module")
+def apart() -> MixtureProblem:
+    """Two clusters so far apart that the labels never change."""
+    rng = np.random.default_rng(5)
+    X = np.vstack([rng.normal(size=(7, 2)), 60.0 + rng.normal(size=(5, 2)) @ [[1.0, 0.4], [0.0, 0.6]]])
+    options = {"mean_precision_prior": 0.3, "weight_concentration_prior": 1.4, "degrees_of_freedom_prior": 6.0}
+    prior = NormalWishartPrior.from_data(X, covariance_prior=[[1.0, 0.2], [0.2, 0.7]], **options)
+    return MixtureProblem.from_points(X, prior, 2)
+
+
+def _posterior(problem: MixtureProblem, members: FloatArray) -> tuple[float, FloatArray, float, FloatArray]:
+    """b, mean, nu and V of the normal-Wishart distribution of a cluster's mean and precision."""
+    prior, n = problem.prior, len(members)
+    b, centre = prior.mean_precision + n, members.mean(axis=0)
+    scatter = np.cov(members.T, bias=True) * n
+    shift = np.outer(centre - prior.mean, centre - prior.mean)
+    V = prior.covariance + scatter + prior.mean_precision * n / b * shift
+    return b, (prior.mean_precision * prior.mean + n * centre) / b, prior.degrees_of_freedom + n, V
+
+
+def test_sampled_parameters_have_the_moments_of_their_conditionals(apart: MixtureProblem) -> None:
+    truth = np.repeat([0, 1], [7, 5])
+    # From uniformly drawn labels the chain may settle elsewhere: the first seed that finds the two clusters.
+    chains = (gibbs_chain(apart, iterations=20_000, burn_in=200, seed=seed) for seed in range(20))
+    chain = next(c for c in chains if (c.labels[200:] == c.labels[-1]).all() and len(set(c.labels[-1])) == 2)
+    names = chain.labels[-1][[0, -1]]
+    assert (names[truth] == chain.labels[-1]).all()
+    draws = len(chain.labels) - 201
+    weights, means, precisions = (a[201:][:, names] for a in (chain.weights, chain.means, chain.precisions))
+    for k in range(2):
+        members = apart.data[truth == k]
+        b, mean, nu, V = _posterior(apart, members)
+        share = stats.beta(1.4 + len(members), 1.4 + 12 - len(members))
+        assert weights[:, k].mean() == pytest.approx(share.mean(), abs=5 * share.std() / np.sqrt(draws))
+        assert weights[:, k].std() == pytest.approx(share.std(), rel=0.03)
+        spread = V / (b * (nu - 3.0))  # covariance of the mean, a Student t
+        assert np.abs(means[:, k].mean(axis=0) - mean).max() < 5 * np.sqrt(spread.max() / draws)
+        assert np.cov(means[:, k].T) == pytest.approx(spread, rel=0.1, abs=0.03 * spread.max())
+        inverse = np.linalg.inv(V)
+        deviation = np.sqrt(nu * (inverse**2 + np.outer(np.diag(inverse), np.diag(inverse))))  # of a Wishart matrix
+        assert (np.abs(precisions[:, k].mean(axis=0) - nu * inverse) < 5 * deviation / np.sqrt(draws)).all()
+        assert precisions[:, k].std(axis=0) == pytest.approx(deviation, rel=0.05)
+
+
+def test_variational_bayes_has_the_same_prior(apart: MixtureProblem) -> None:
+    """Where every point has one cluster, q is the posterior given the labels."""
+    run = variational_mixture(apart)
+    assert run.returned.assignment is not None
+    z, pi, mu, Lambda = (run.returned.assignment[name] for name in ("z", "pi", "mu", "Lambda"))
+    for k in range(2):
+        members = apart.data[z == k]
+        _, mean, nu, V = _posterior(apart, members)
+        assert pi[k] == pytest.approx((1.4 + len(members)) / (2.8 + 12), rel=1e-6)
+        assert mu[k] == pytest.approx(mean, rel=1e-5)
+        assert Lambda[k] == pytest.approx(nu * np.linalg.inv(V), rel=1e-5)
 
 
 def test_same_seed_same_chain() -> None:

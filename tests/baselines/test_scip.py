@@ -50,6 +50,8 @@ def test_mixture_against_enumeration(options: dict[str, Any]) -> None:
     point = [run.returned.assignment[name] for name in ("z", "pi", "mu", "Lambda")]
     assert run.returned.log_map == log_density(problem, *point)
     assert run.returned.log_map <= run.refitted.log_map + ROUNDING <= optimum + 2 * ROUNDING
+    assert run.details is not None
+    assert run.details["stated value"] == pytest.approx(run.returned.log_map, abs=10 * TOLERANCE)  # one objective
     assert run.claimed_bound is not None
     assert run.claimed_bound >= optimum - TOLERANCE, "the boxes cut the optimum off"
     assert run.returned.upper_bound == np.inf, "the bound of a solver in floating point is no proof"

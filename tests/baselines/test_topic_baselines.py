@@ -82,6 +82,16 @@ def test_sampler_draws_from_the_posterior() -> None:
     assert np.abs(frequency - probability / probability.sum()).max() < 0.01
 
 
+def test_variational_bayes_has_the_same_prior() -> None:
+    """Where every document has one topic, q is about the posterior given the tokens; the two priors are far apart."""
+    problem = topics(BLOCKS, alpha=3.0, eta=1.2)
+    run = variational_topics(problem)
+    assert run.returned.assignment is not None
+    theta, beta = run.returned.assignment["Theta"], run.returned.assignment["beta"]
+    assert theta.max(axis=1) == pytest.approx(np.full(12, (12 + 3.0) / (12 + 6.0)), abs=0.01)
+    assert beta.min(axis=1) == pytest.approx(np.full(2, 1.2 / (72 + 8 * 1.2)), rel=0.2)
+
+
 def test_constraints_are_refused() -> None:
     for problem in (topics(must_link_words=[(0, 1)]), topics(max_topics=1), topics(min_documents=1)):
         with pytest.raises(ValueError, match="takes no constraints"):
