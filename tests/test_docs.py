@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [page for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md") if page.exists()]
 PAGES += sorted((ROOT / "docs").glob("*.md"))
 
+LINK = re.compile(r"\]\((?!https?://)([^)#]+)(?:#[^)]*)?\)")
 BLOCK = re.compile(r"^(?P<skip><!-- no-run -->\s*\n)?```python[^\n]*\n(?P<code>.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 
 
@@ -33,6 +34,15 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for lines_before, code in python_blocks(page.read_text(encoding="utf-8")):
         # Leading blank lines make a traceback point at the line of the page.
         exec(compile("\n" * lines_before + code, str(page), "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    broken = [target for target in LINK.findall(text) if not (page.parent / target).exists()]
+    assert not broken
+    if page.parent.name == "docs" and page.name != "index.md":
+        assert f"({page.name})" in (page.parent / "index.md").read_text(encoding="utf-8"), "not in the contents"
 
 
 def test_blocks_are_found_and_skipped() -> None:
