@@ -21,7 +21,16 @@ def report(dimension: int = 3, n: int = 40, **constraints: Any) -> ClusteringRep
     X = rng.normal(size=(n, dimension)) + 4.0 * (np.arange(n) % 2)[:, None]
     model = GaussianMixtureMAP(2, n_init=4, random_state=3, algorithm="local-search").fit(X, **constraints)
     names = tuple(f"<{j}>" for j in range(dimension))
-    return ClusteringReport("A & B", X, names, model.prior_, model.constraints_, model.result_, 1e-3, model.seed_)
+    return ClusteringReport(
+        title="A & B",
+        data=X,
+        feature_names=names,
+        prior=model.prior_,
+        constraints=model.constraints_,
+        result=model.result_,
+        tolerance=1e-3,
+        seed=model.seed_,
+    )
 
 
 def with_bound(summary: ClusteringReport, bound: float, status: Status) -> ClusteringReport:
@@ -98,7 +107,7 @@ def test_no_answer() -> None:
     unknown = Result(None, -infinite, infinite, Status.UNKNOWN, StopReason.TIME, None)
     assert "Nothing" in proved(unknown)
     assert "longer search" in not_proved(unknown)
-    with pytest.raises(ValueError, match="needs a clustering, got the status UNKNOWN"):
+    with pytest.raises(ValueError, match="a report needs an answer, got the status UNKNOWN"):
         clustering_html(replace(report(), result=unknown))
 
 

@@ -11,14 +11,30 @@ from sklearn.metrics import adjusted_rand_score
 
 from certimap.cli.exits import exit_for, fail, usage_errors
 from certimap.cli.files import check_folders, save_certificate
-from certimap.cli.output import plain_console
+from certimap.cli.options import (
+    Clusters,
+    Columns,
+    Components,
+    Jobs,
+    LabelColumn,
+    Points,
+    ProofFile,
+    Quiet,
+    Report,
+    SearchSeed,
+    Standardize,
+    Starts,
+    TimeLimit,
+    Tolerance,
+)
+from certimap.cli.output import plain_console, print_answer
 from certimap.cli.tables import check_spread, chosen_columns, known_clusters, prepare, read_links
 from certimap.estimators.errors import NoFeasiblePointError
 from certimap.estimators.gaussian_mixture import GaussianMixtureMAP
 from certimap.io.delimited import read_delimited
 from certimap.mixture.kernel.gpu import DeviceChoice
 from certimap.mixture.record import CLUSTERING, problem_record
-from certimap.report.clustering import ClusteringReport, constraint_summary
+from certimap.report.clustering import ClusteringReport
 from certimap.report.html import MissingExtraError, clustering_html, require_extra
 from certimap.report.log import status_line
 from certimap.report.text import plural
@@ -27,13 +43,13 @@ Covariance = Literal["full", "tied", "diag", "spherical"]
 
 
 def cluster_command(
-    data: Annotated[Path, typer.Argument(help="Table of points, one row each.", exists=True, dir_okay=False)],
-    clusters: Annotated[int, typer.Option("--clusters", "-k", help="Largest number of clusters.", min=1)],
-    columns: Annotated[str | None, typer.Option(help="Columns to cluster by, as a,b,c; default: all.")] = None,
-    label_column: Annotated[str | None, typer.Option(help="True classes: left out, and compared at the end.")] = None,
+    data: Points,
+    clusters: Clusters,
+    columns: Columns = None,
+    label_column: LabelColumn = None,
     known_labels: Annotated[str | None, typer.Option(help="Column of known clusters, empty where unknown.")] = None,
-    standardize: Annotated[bool, typer.Option("--standardize", help="Scale columns to variance 1.")] = False,
-    pca: Annotated[int | None, typer.Option(help="Reduce to this many principal components.")] = None,
+    standardize: Standardize = False,
+    pca: Components = None,
     covariance: Annotated[Covariance, typer.Option(help="Shape of the clusters.")] = "full",
     must_link: Annotated[
         Path | None,
@@ -48,17 +64,17 @@ def cluster_command(
     ] = None,
     min_size: Annotated[int | None, typer.Option(help="Least number of points in a cluster.")] = None,
     max_size: Annotated[int | None, typer.Option(help="Largest number of points in a cluster.")] = None,
-    tol: Annotated[float, typer.Option(help="Relative gap that counts as optimal.", min=0.0)] = 1e-3,
-    time_limit: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
+    tol: Tolerance = 1e-3,
+    time_limit: TimeLimit = None,
     max_nodes: Annotated[int, typer.Option(help="Stop the proof after this many nodes.", min=1)] = 10_000_000,
-    starts: Annotated[int, typer.Option(help="Starts of the local search.", min=1)] = 100,
-    seed: Annotated[int, typer.Option(help="Seed of the local search.", min=0)] = 0,
-    jobs: Annotated[int, typer.Option(help="Threads; the answer does not depend on it.", min=1)] = 1,
+    starts: Starts = 100,
+    seed: SearchSeed = 0,
+    jobs: Jobs = 1,
     device: Annotated[DeviceChoice, typer.Option(help="Where long proofs run; auto: a GPU if there is one.")] = "auto",
-    report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
-    certificate: Annotated[Path | None, typer.Option(help="Write the proof here (JSON).")] = None,
+    report: Report = None,
+    certificate: ProofFile = None,
     output: Annotated[Path | None, typer.Option(help="Write the cluster of every row here (CSV).")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Cluster the rows of a table under constraints, with a proof."""
     console = plain_console()
@@ -130,19 +146,13 @@ def cluster_command(
 
 def print_clustering(console: Console, summary: ClusteringReport) -> None:
     """Value and bound, the clusters, and how the constraints fared."""
-    result = summary.result
-    lines = [f"log_map     {result.log_map:.10g}", f"upper bound {result.upper_bound:.10g}", ""]
     widths = [max(len(name) + 5, 10) for name in summary.feature_names]
     heads = (f"mean {name}".rjust(width) for name, width in zip(summary.feature_names, widths, strict=True))
-    lines.append("  ".join(["cluster  points  weight", *heads]))
+    lines = ["  ".join(["cluster  points  weight", *heads])]
     for row in summary.clusters():
         means = (f"{mean:{width}.4g}" for mean, width in zip(row.mean, widths, strict=True))
         lines.append("  ".join([f"{row.cluster:7d}  {row.size:6d}  {row.weight:6.4f}", *means]))
-    checks = summary.constraints.checks(summary.labels, summary.n_clusters)
-    if checks:
-        lines += ["", f"constraints {constraint_summary(checks)}"]
-    lines += [f"{name}: {value:.4f}" for name, value in summary.agreement.items()]
-    console.print("\n".join(lines))
+    print_answer(console, summary, lines)
 
 
 def _rand(truth: tuple[str, ...], model: GaussianMixtureMAP) -> float:

@@ -12,6 +12,18 @@ from rich.table import Table as ScreenTable
 from certimap.baselines.scip import is_available
 from certimap.cli.exits import Exit, fail, usage_errors
 from certimap.cli.files import check_folders
+from certimap.cli.options import (
+    Clusters,
+    Columns,
+    Components,
+    LabelColumn,
+    Points,
+    Report,
+    Seed,
+    Standardize,
+    Starts,
+    Tolerance,
+)
 from certimap.cli.output import plain_console
 from certimap.cli.tables import check_spread, chosen_columns, classes, prepare
 from certimap.experiments.ahead import compiled_ahead
@@ -28,19 +40,19 @@ WIDTH = 120  # of the table on the screen: a narrow one breaks lines, yet leaves
 
 
 def compare_command(
-    data: Annotated[Path, typer.Argument(help="Table of points, one row each.", exists=True, dir_okay=False)],
-    clusters: Annotated[int, typer.Option("--clusters", "-k", help="Largest number of clusters.", min=1)],
-    columns: Annotated[str | None, typer.Option(help="Columns to cluster by, as a,b,c; default: all.")] = None,
-    label_column: Annotated[str | None, typer.Option(help="True classes: left out, and compared at the end.")] = None,
-    standardize: Annotated[bool, typer.Option("--standardize", help="Scale columns to variance 1.")] = False,
-    pca: Annotated[int | None, typer.Option(help="Reduce to this many principal components.")] = None,
+    data: Points,
+    clusters: Clusters,
+    columns: Columns = None,
+    label_column: LabelColumn = None,
+    standardize: Standardize = False,
+    pca: Components = None,
     seconds: Annotated[
         float, typer.Option(help="Limit of certimap's proof and of branch and bound, each.", min=0.1)
     ] = 60.0,
-    tol: Annotated[float, typer.Option(help="Relative gap that counts as optimal.", min=0.0)] = 1e-3,
-    starts: Annotated[int, typer.Option(help="Starts of certimap's local search.", min=1)] = 400,
-    seed: Annotated[int, typer.Option(help="Seed of everything that is random.", min=0)] = 0,
-    report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
+    tol: Tolerance = 1e-3,
+    starts: Starts = 400,
+    seed: Seed = 0,
+    report: Report = None,
     output: Annotated[Path | None, typer.Option(help="Write the table here (CSV).")] = None,
 ) -> None:
     """Compare certimap, variational Bayes, Gibbs sampling and branch and bound."""

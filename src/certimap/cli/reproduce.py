@@ -9,6 +9,7 @@ import typer
 
 from certimap.baselines.scip import is_available
 from certimap.cli.exits import Exit, fail, usage_errors
+from certimap.cli.options import Seed
 from certimap.cli.output import plain_console
 from certimap.experiments.ahead import compiled_ahead
 from certimap.experiments.reproduce import PARTS, reproduce
@@ -30,7 +31,7 @@ def reproduce_command(
         float | None,
         typer.Option(help="Limit of each proof and branch and bound; default 600, with --quick 3.", min=0.1),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything that is random.", min=0)] = 0,
+    seed: Seed = 0,
     data_home: Annotated[
         Path | None, typer.Option(help="Folder of scikit-learn's data sets, for 20 Newsgroups.", file_okay=False)
     ] = None,

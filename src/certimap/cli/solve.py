@@ -10,9 +10,10 @@ import typer
 from rich.console import Console
 
 from certimap.certificate import Certificate
-from certimap.cli.exits import exit_for, fail, usage_errors
-from certimap.cli.files import read_model, relative_to_folder, write_answer
-from certimap.cli.output import plain_console
+from certimap.cli.exits import exit_for, usage_errors
+from certimap.cli.files import check_folders, read_model, relative_to_folder, write_answer
+from certimap.cli.options import Jobs, ProofFile, Quiet, TimeLimit, Tolerance
+from certimap.cli.output import bounds_of, plain_console
 from certimap.io.states import state_label
 from certimap.model.model import Model
 from certimap.report.log import LogTable, describe, status_line
@@ -28,23 +29,21 @@ def solve_command(
         Path | None,
         typer.Option(help="UAI evidence for .uai; lines 'variable = state' for .bif.", exists=True, dir_okay=False),
     ] = None,
-    gap: Annotated[float, typer.Option(help="Relative gap that counts as optimal.", min=0.0)] = 1e-6,
+    gap: Tolerance = 1e-6,
     max_nodes: Annotated[int | None, typer.Option(help="Stop after this many nodes.", min=1)] = None,
-    time_limit: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
+    time_limit: TimeLimit = None,
     memory_limit: Annotated[float | None, typer.Option(help="Stop at this many megabytes.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the primal search.")] = 0,
     algorithm: Annotated[Algorithm, typer.Option(help="Engine.")] = "auto",
-    jobs: Annotated[int, typer.Option(help="Threads; the answer does not depend on it.", min=1)] = 1,
-    certificate: Annotated[Path | None, typer.Option(help="Write the proof here (JSON).")] = None,
+    jobs: Jobs = 1,
+    certificate: ProofFile = None,
     solution: Annotated[Path | None, typer.Option(help="Write the assignment here.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Find the most probable assignment, with a proof."""
-    for target in (certificate, solution):
-        if target is not None and not target.resolve().parent.is_dir():
-            fail(f"{target}: the folder {target.resolve().parent} does not exist")
     console = plain_console()
     with usage_errors():
+        check_folders(certificate, solution)
         problem = read_model(model, evidence)
         with LogTable(console, heading=describe(problem), gap=gap, seed=seed) as log:
             result = solve(
@@ -71,7 +70,7 @@ def solve_command(
 
 
 def _print_answer(console: Console, model: Model, result: Result) -> None:
-    lines = [f"log_map     {result.log_map:.10g}", f"upper bound {result.upper_bound:.10g}"]
+    lines = bounds_of(result)
     if result.assignment is not None:
         values = model.flatten(result.assignment)
         variables = list(model.variables.values())

@@ -13,10 +13,10 @@ from rich.console import Console
 from certimap.cli.corpora import CORPUS, CountedCorpus, Counting, proof_details, read_corpus, read_word_rows
 from certimap.cli.exits import exit_for, fail, usage_errors
 from certimap.cli.files import check_folders, relative_to_folder, save_certificate
-from certimap.cli.output import plain_console
+from certimap.cli.options import Jobs, ProofFile, Quiet, Report, SearchSeed, Starts, TimeLimit, Tolerance
+from certimap.cli.output import plain_console, print_answer
 from certimap.estimators.errors import NoFeasiblePointError
 from certimap.estimators.latent_dirichlet import LatentDirichletMAP
-from certimap.report.clustering import constraint_summary
 from certimap.report.html import MissingExtraError, require_extra, topics_html
 from certimap.report.log import status_line
 from certimap.report.text import plural
@@ -60,16 +60,16 @@ def topics_command(
     ] = None,
     max_topics: Annotated[int | None, typer.Option(help="Most topics of a document.", min=1)] = None,
     min_documents: Annotated[int | None, typer.Option(help="Least documents of a topic.", min=0)] = None,
-    tol: Annotated[float, typer.Option(help="Relative gap that counts as optimal.", min=0.0)] = 1e-3,
-    time_limit: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
+    tol: Tolerance = 1e-3,
+    time_limit: TimeLimit = None,
     max_nodes: Annotated[int, typer.Option(help="Stop the proof after this many nodes.", min=1)] = 100_000,
-    starts: Annotated[int, typer.Option(help="Starts of the local search.", min=1)] = 10,
-    seed: Annotated[int, typer.Option(help="Seed of the local search.", min=0)] = 0,
-    jobs: Annotated[int, typer.Option(help="Threads; the answer does not depend on it.", min=1)] = 1,
-    report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
-    certificate: Annotated[Path | None, typer.Option(help="Write the proof here (JSON).")] = None,
+    starts: Starts = 10,
+    seed: SearchSeed = 0,
+    jobs: Jobs = 1,
+    report: Report = None,
+    certificate: ProofFile = None,
     output: Annotated[Path | None, typer.Option(help="Write the topics of every document here (CSV).")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Find topics in texts under constraints, with a proof."""
     console = plain_console()
@@ -147,17 +147,11 @@ def topics_command(
 
 def print_topics(console: Console, summary: TopicReport) -> None:
     """Value and bound, the topics, and how the constraints fared."""
-    result = summary.result
-    lines = [f"log_map     {result.log_map:.10g}", f"upper bound {result.upper_bound:.10g}", ""]
-    lines.append("topic  tokens  documents  most probable words")
-    lines += [
+    rows = [
         f"{row.topic:5d}  {row.tokens:6d}  {row.documents:9d}  {', '.join(row.words) or 'empty'}"
         for row in summary.topics()
     ]
-    checks = summary.checks()
-    if checks:
-        lines += ["", f"constraints {constraint_summary(checks)}"]
-    console.print("\n".join(lines))
+    print_answer(console, summary, ["topic  tokens  documents  most probable words", *rows])
 
 
 def _write_documents(model: LatentDirichletMAP, corpus: CountedCorpus, path: Path) -> None:

@@ -1,6 +1,7 @@
 """A clustering, or topics, as one self-contained HTML file; needs the `[report]` extra (matplotlib and jinja2).
 
-report = ClusteringReport("Iris", data, names, prior, constraints, result, tolerance=1e-3, seed=0)
+report = ClusteringReport(title="Iris", data=data, feature_names=names, prior=prior, constraints=constraints,
+                          result=result, tolerance=1e-3, seed=0)
 Path("iris.html").write_text(clustering_html(report), encoding="utf-8")
 """
 
@@ -13,17 +14,17 @@ import platform
 import shlex
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from certimap._version import __version__
+from certimap.report.answer import AnswerReport, constraint_summary
 from certimap.report.badge import gap_badge
-from certimap.report.clustering import ClusteringReport, constraint_summary
+from certimap.report.clustering import ClusteringReport
 from certimap.report.explanation import not_proved, proved
 from certimap.report.plots import ELLIPSE, convergence_plot, drawn_points, scatter_plot
 from certimap.report.template import CLUSTERING, TOPICS
 from certimap.report.text import number, percent, plural
 from certimap.report.topics import TopicReport
-from certimap.results import ConstraintCheck, Result
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -44,23 +45,6 @@ def require_extra() -> None:
         raise MissingExtraError(f"an HTML report needs {' and '.join(missing)}: pip install 'certimap[report]'")
 
 
-class Answer(Protocol):
-    """What reports have in common."""
-
-    @property
-    def title(self) -> str: ...
-    @property
-    def result(self) -> Result: ...
-    @property
-    def tolerance(self) -> float: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def certificate_path(self) -> str | None: ...
-    @property
-    def agreement(self) -> dict[str, float]: ...
-
-
 def clustering_html(report: ClusteringReport) -> str:
     """The whole document: nothing in it is loaded from elsewhere."""
     require_extra()
@@ -69,7 +53,6 @@ def clustering_html(report: ClusteringReport) -> str:
         report,
         "clustering",
         _clustering_facts(report),
-        report.constraints.checks(report.labels, report.n_clusters),
         scatter=embedded(scatter_plot(report)),
         scatter_note=_scatter_note(report),
         feature_names=report.feature_names,
@@ -79,19 +62,17 @@ def clustering_html(report: ClusteringReport) -> str:
 
 def topics_html(report: TopicReport) -> str:
     """The whole document: nothing in it is loaded from elsewhere."""
-    facts = _topic_facts(report)
-    return _rendered(TOPICS, report, "topic assignment", facts, report.checks(), topics=report.topics())
+    return _rendered(TOPICS, report, "topic assignment", _topic_facts(report), topics=report.topics())
 
 
 def _rendered(
     template: str,
-    report: Answer,
+    report: AnswerReport,
     noun: str,
     facts: list[tuple[str, str]],
-    checks: tuple[ConstraintCheck, ...],
     **parts: object,
 ) -> str:
-    ordered = sorted(checks, key=lambda check: check.satisfied)
+    ordered = sorted(report.checks(), key=lambda check: check.satisfied)
     result = report.result
     return (
         templates()
@@ -140,7 +121,7 @@ def _clustering_facts(report: ClusteringReport) -> list[tuple[str, str]]:
     ]
 
 
-def _answer(report: Answer, noun: str) -> list[tuple[str, str]]:
+def _answer(report: AnswerReport, noun: str) -> list[tuple[str, str]]:
     result = report.result
     rows = [
         (f"log-posterior of this {noun}", f"{result.log_map:.10g}"),
@@ -161,7 +142,7 @@ def _scatter_note(report: ClusteringReport) -> str:
     return f"{points}; the first features only where there are many; ellipses: {ELLIPSE:g} standard deviations"
 
 
-def _certificate(report: Answer) -> str | None:
+def _certificate(report: AnswerReport) -> str | None:
     path = report.certificate_path
     return None if path is None or report.result.certificate is None else f"certimap verify {shlex.quote(path)}"
 
