@@ -46,8 +46,9 @@ def reproduce_command(
         require_extra()
         if not is_available():
             console.print("without branch and bound: pyscipopt is not installed (pip install 'certimap[scip]')")
-        warm_ups = dict.fromkeys(function for name in names for function in PARTS[name].warm_ups)
-        with usage_errors(), compiled_ahead(list(warm_ups)):
+        # What is needed last is compiled first: kernels that the first tasks need are compiled here by then.
+        warm_ups = list(dict.fromkeys(function for name in names for function in PARTS[name].warm_ups))
+        with usage_errors(), compiled_ahead(warm_ups[::-1]):
             report = reproduce(Settings(output, quick, seconds, seed, data_home), names, console)
     except MissingExtraError as error:
         fail(error)
