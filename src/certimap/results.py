@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from certimap.certificate import Certificate
 
@@ -57,6 +60,47 @@ class IterationRecord:
 Callback = Callable[[IterationRecord], None]
 
 
+@dataclass(frozen=True, eq=False)
+class RankedPartition:
+    """One clustering of a ranking: labels of the points, its value, and how far that lies below the best one."""
+
+    labels: NDArray[np.int64]
+    log_map: float
+    difference: float
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """The best clusterings, the best first: a sequence of `RankedPartition`.
+
+    Clusterings are told apart by which points are together, not by the numbers of the clusters. No clustering besides
+    these is worth more than `others`; with fewer than `wanted` of them the ranking ends there, for want of a proof.
+    """
+
+    partitions: tuple[RankedPartition, ...]
+    others: float
+    wanted: int
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+    def __getitem__(self, place: int) -> RankedPartition:
+        return self.partitions[place]
+
+    def __iter__(self) -> Iterator[RankedPartition]:
+        return iter(self.partitions)
+
+    @property
+    def complete(self) -> bool:
+        """Whether as many clusterings are ranked as were wanted."""
+        return len(self) >= self.wanted
+
+    @property
+    def proved_difference(self) -> float:
+        """All clusterings that lie less than this below the best one are ranked; 0 if none is."""
+        return max(0.0, self.partitions[0].log_map - self.others) if self.partitions else 0.0
+
+
 @dataclass(frozen=True)
 class Result:
     """Outcome of a solve. `gap` = upper_bound - log_map; both are -inf for an infeasible model."""
@@ -72,6 +116,7 @@ class Result:
     neighbourhood: str | None = None  # LOCALLY_OPTIMAL: within what
     local_bound: float | None = None  # a bound that holds only where inner maximisations were global; never a proof
     statistics: Mapping[str, float] = field(default_factory=dict)
+    ranking: Ranking | None = None  # of clusterings, where it was asked for
 
     @property
     def gap(self) -> float:

@@ -69,6 +69,21 @@ def test_prepared_data(tmp_path: Path) -> None:
     assert "mean PC 1" in run.stdout
 
 
+def test_ranking(tmp_path: Path) -> None:
+    path, page, proof = tmp_path / "x.csv", tmp_path / "r.html", tmp_path / "c.json"
+    np.savetxt(path, np.concatenate([np.arange(9.0), 20.0 + np.arange(8.0)]) ** 0.9)
+    options = ["--top", "3", "--report", str(page), "--certificate", str(proof), "-q"]
+    run = RUN.invoke(app, ["cluster", str(path), "-k", "2", "--starts", "6", *options])
+    assert run.exit_code == 0, run.output
+    assert "rank         log_map  difference  points moved\n   1 " in run.stdout
+    assert "Every other clustering has a log-posterior of at most -" in run.stdout
+    assert '<table id="ranking">' in page.read_text()
+    assert (
+        "ranking     the best 3 clusterings; every other one has at most -"
+        in RUN.invoke(app, ["verify", str(proof)]).stdout
+    )
+
+
 def test_quiet(iris: Path) -> None:
     run = RUN.invoke(app, ["cluster", str(iris), "-k", "2", "--columns", "length", "--covariance", "tied", "-q", *FAST])
     assert run.exit_code == 0, run.output
@@ -104,11 +119,13 @@ def test_options_reach_the_solver(iris: Path, monkeypatch: pytest.MonkeyPatch) -
         return solve_mixture(problem, n_init=1, algorithm="local-search")  # type: ignore[arg-type]
 
     monkeypatch.setattr("certimap.estimators.gaussian_mixture.solve_mixture", spy)
-    options = "--tol 0.01 --max-nodes 5 --time-limit 2.5 --starts 9 --seed 3 --jobs 2 --device cpu --columns length"
+    options = (
+        "--tol 0.01 --max-nodes 5 --time-limit 2.5 --starts 9 --seed 3 --jobs 2 --device cpu --top 4 --columns length"
+    )
     assert RUN.invoke(app, ["cluster", str(iris), "-k", "2", *options.split()]).exit_code == 0
     del seen["callback"]
     expected = {"tol": 0.01, "max_nodes": 5, "time_limit": 2.5, "n_init": 9, "seed": 3, "n_jobs": 2}
-    assert seen == {**expected, "algorithm": "auto", "device": "cpu"}
+    assert seen == {**expected, "algorithm": "auto", "device": "cpu", "n_top": 4}
 
 
 def test_wrong_usage(iris: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

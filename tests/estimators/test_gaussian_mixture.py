@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.helpers import assert_solved
 
-from certimap import GaussianMixtureMAP, Status, StopReason
+from certimap import GaussianMixtureMAP, Status, StopReason, verify
 from certimap.estimators.errors import NoFeasiblePointError
 from certimap.mixture.prior import COVARIANCE_TYPES, CovarianceType, NormalWishartPrior
 from certimap.mixture.problem import MixtureProblem
@@ -281,6 +281,24 @@ def test_verbose_prints_the_log_table(capsys: pytest.CaptureFixture[str]) -> Non
     shown = capsys.readouterr().out
     assert "mixture  N=60 D=2 K=3  full covariance | 1 must-link | gap target 0.10 %  seed 0" in shown
     assert "status      FEASIBLE  no finite upper bound" in shown
+
+
+def test_ranking() -> None:
+    X = blobs(1, n=20, K=2, D=1)
+    model = GaussianMixtureMAP(2, n_init=4, random_state=0, n_top=3).fit(X, must_link=[(0, 2)])
+    ranking = model.top_partitions_
+    assert ranking is not None
+    assert len(ranking) == 3
+    assert ranking.complete
+    assert ranking[0].log_map == model.log_map_
+    assert_array_equal(ranking[0].labels, model.labels_)
+    assert ranking[1].labels[0] == ranking[1].labels[2]
+    report = verify(model.certificate_, model.model())
+    assert report.ranking is not None
+    assert report.ranking.values == pytest.approx([entry.log_map for entry in ranking])
+    assert model.set_params(n_top=1).fit(X).top_partitions_ is None
+    with pytest.raises(ValueError, match="n_top must be an integer >= 1, got 0"):
+        model.set_params(n_top=0).fit(X)
 
 
 def test_html_badge() -> None:

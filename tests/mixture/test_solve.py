@@ -118,7 +118,7 @@ def test_proof_and_better_labels_reach_the_result(monkeypatch: pytest.MonkeyPatc
     best = search(mixture, 50, 0)
     assert best.labels is not None
 
-    def prove(given: MixtureProblem, found: SearchResult, ledger: Ledger, *, n_jobs: int | None, device: str) -> None:
+    def prove(given: MixtureProblem, found: SearchResult, ledger: Ledger, **options: object) -> None:
         ledger.offer({"z": given.point_labels(best.labels)}, best.value + 1e-9)
         ledger.prove(best.value + 0.01)
         ledger.record("C", open_nodes=0)

@@ -14,6 +14,7 @@ from certimap.report.clustering import ClusteringReport
 from certimap.report.explanation import not_proved, proved
 from certimap.report.html import MissingExtraError, clustering_html
 from certimap.report.plots import MOST_POINTS, drawn_points
+from certimap.results import RankedPartition, Ranking
 
 
 def report(dimension: int = 3, n: int = 40, **constraints: Any) -> ClusteringReport:
@@ -97,6 +98,23 @@ def test_bounded() -> None:
     local = replace(result, status=Status.LOCALLY_OPTIMAL, neighbourhood="2 moved points")
     assert "within this neighbourhood is better: 2 moved points" in proved(local)
     assert "LOCALLY OPTIMAL · gap" in gap_badge(local)
+
+
+def test_ranking() -> None:
+    summary = report()
+    labels = summary.labels
+    moved = np.where(np.arange(len(labels)) < 2, 1 - labels, labels)
+    first, second = RankedPartition(labels, -1.0, 0.0), RankedPartition(moved, -3.5, 2.5)
+    ranking = Ranking((first, second), -4.0, 3)
+    document = Page(clustering_html(replace(summary, result=replace(summary.result, ranking=ranking))))
+    assert document.tables["ranking"][1:] == [
+        ["1", "-1", "0.000000", "1", "0"],
+        ["2", "-3.5", "2.500000", "0.0821", "2"],
+    ]
+    assert "has a log-posterior of at most -4. 3 clusterings were asked for; the proof ends here." in document.text
+    document = Page(clustering_html(replace(summary, result=replace(summary.result, ranking=Ranking((), 7.0, 3)))))
+    assert "ranking" not in document.tables
+    assert "No clustering could be ranked; none has a log-posterior above 7.0000." in document.text
 
 
 def test_no_answer() -> None:

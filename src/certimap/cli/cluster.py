@@ -34,10 +34,11 @@ from certimap.estimators.gaussian_mixture import GaussianMixtureMAP
 from certimap.io.delimited import read_delimited
 from certimap.mixture.kernel.gpu import DeviceChoice
 from certimap.mixture.record import CLUSTERING, problem_record
-from certimap.report.clustering import ClusteringReport
+from certimap.report.clustering import ClusteringReport, ranking_rows, ranking_summary
 from certimap.report.html import MissingExtraError, clustering_html, require_extra
 from certimap.report.log import status_line
 from certimap.report.text import plural
+from certimap.results import Ranking
 
 Covariance = Literal["full", "tied", "diag", "spherical"]
 
@@ -71,6 +72,7 @@ def cluster_command(
     seed: SearchSeed = 0,
     jobs: Jobs = 1,
     device: Annotated[DeviceChoice, typer.Option(help="Where long proofs run; auto: a GPU if there is one.")] = "auto",
+    top: Annotated[int, typer.Option(help="Rank this many of the best clusterings, with a proof.", min=1)] = 1,
     report: Report = None,
     certificate: ProofFile = None,
     output: Annotated[Path | None, typer.Option(help="Write the cluster of every row here (CSV).")] = None,
@@ -102,6 +104,7 @@ def cluster_command(
             random_state=seed,
             n_jobs=jobs,
             device=device,
+            n_top=top,
             verbose=0 if quiet else 1,
         ).fit(
             prepared.points,
@@ -152,7 +155,16 @@ def print_clustering(console: Console, summary: ClusteringReport) -> None:
     for row in summary.clusters():
         means = (f"{mean:{width}.4g}" for mean, width in zip(row.mean, widths, strict=True))
         lines.append("  ".join([f"{row.cluster:7d}  {row.size:6d}  {row.weight:6.4f}", *means]))
+    if summary.result.ranking is not None:
+        lines += ["", *ranking_lines(summary.result.ranking)]
     print_answer(console, summary, lines)
+
+
+def ranking_lines(ranking: Ranking) -> list[str]:
+    """The best clusterings as a table, and what bounds the others."""
+    lines = ["rank         log_map  difference  points moved"]
+    lines += [f"{r.rank:4d}  {r.log_map:14.10g}  {r.difference:10.6f}  {r.moved:12d}" for r in ranking_rows(ranking)]
+    return [*lines, ranking_summary(ranking)]
 
 
 def _rand(truth: tuple[str, ...], model: GaussianMixtureMAP) -> float:

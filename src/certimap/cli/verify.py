@@ -63,6 +63,9 @@ def print_report(console: Console, proof: Certificate, report: VerificationRepor
         f"upper bound {report.upper_bound:.10g}  (claimed {proof.upper_bound:.10g})",
         f"checked     {checked} in {report.seconds:.2f} s",
     ]
+    if report.ranking is not None:
+        count, others = len(report.ranking.values), report.ranking.others
+        lines.append(f"ranking     the best {count} clusterings; every other one has at most {others:.10g}")
     if report.trusted:
         lines.append(f"trusted     {'; '.join(report.trusted)}")
     console.print("\n".join(lines))

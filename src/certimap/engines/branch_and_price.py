@@ -10,7 +10,8 @@ and searching the list exactly, or by Ryan-Foster branching.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +66,7 @@ class BranchAndPrice:
         self._rng = np.random.default_rng(seed)
         self.incumbent = Incumbent(self.problem, self.pool, ledger, self._rng)
         none = np.zeros(self.problem.n_items, dtype=bool)
-        self._empty_value = self.block.value(none) if self.problem.min_size <= 0 else None
+        self.empty_value = self.block.value(none) if self.problem.min_size <= 0 else None
 
     def run(self) -> StopReason:
         if self.incumbent.start(self._starts):
@@ -78,7 +79,7 @@ class BranchAndPrice:
                 return reason
             self.process(self.tree.pop())
         self.ledger.prove(self.tree.bound())
-        proved = self.ledger.upper_bound <= _with_rounding(self.ledger.log_map)
+        proved = self.ledger.upper_bound <= with_rounding(self.ledger.log_map)
         return self.ledger.stop_reason() or (StopReason.EXHAUSTED if proved else StopReason.STALLED)
 
     def process(self, node: PriceNode) -> None:
@@ -102,13 +103,17 @@ class BranchAndPrice:
             self.tree.split(node, pair)
         self.record("B" if node.depth else "C")
 
-    def certificate(self, conflict: tuple[str, ...] = ()) -> Certificate | None:
-        """The proof of the ledger's bound; None if the root was never priced."""
+    def certificate(self, conflict: tuple[str, ...] = (), more: Mapping[str, Any] | None = None) -> Certificate | None:
+        """The proof of the ledger's bound, with `more` that is claimed; None if the root was never priced."""
         details = self.tree.details()
         if details is None:
             return None
         return certify(
-            self.problem.graph, self.ledger, algorithm="branch-and-price", conflict=conflict, details=details
+            self.problem.graph,
+            self.ledger,
+            algorithm="branch-and-price",
+            conflict=conflict,
+            details={**details, **(more or {})},
         )
 
     # ----------------------------------------------------------------------------------------------- column generation
@@ -116,7 +121,7 @@ class BranchAndPrice:
         """See that the columns known so far admit a fractional partition; False if it is proved that none exists."""
         if len(self.incumbent.clusters_in(rules)) == self.problem.n_clusters:
             return True
-        master = ColumnMaster(rules, self.problem.n_clusters, None if self._empty_value is None else 0.0)
+        master = ColumnMaster(rules, self.problem.n_clusters, None if self.empty_value is None else 0.0)
         one = np.ones(rules.n_groups)
         master.restrict(-one, one)
         positions = self._admissible(rules)
@@ -130,8 +135,8 @@ class BranchAndPrice:
                     return True
                 multipliers = dual.items
                 weight, heaviest = heaviest_set(-multipliers, rules, FEASIBILITY_NODES)
-                limit = ROUNDING + max(weight, 0.0 if self._empty_value is not None else weight)
-                if self._total(multipliers, limit) < -PRECISION:
+                limit = ROUNDING + max(weight, 0.0 if self.empty_value is not None else weight)
+                if self.total(multipliers, limit) < -PRECISION:
                     node.improve(LeafProof(LeafKind.INFEASIBLE, -math.inf, multipliers, limit))
                     return False
             else:
@@ -145,7 +150,7 @@ class BranchAndPrice:
     def generate(self, node: PriceNode, rules: ColumnRules) -> tuple[Masks, Floats]:
         """Column generation until the node is closed or its LP solved; the columns of the last LP with their shares."""
         problem, ledger = self.problem, self.ledger
-        master = ColumnMaster(rules, problem.n_clusters, self._empty_value)
+        master = ColumnMaster(rules, problem.n_clusters, self.empty_value)
         positions = self._admissible(rules)
         master.add(positions, self.pool.masks[positions], self.pool.values[positions])
         box = self._first_box(node, rules)
@@ -181,7 +186,7 @@ class BranchAndPrice:
         """
         problem, ledger = self.problem, self.ledger
         near = self.incumbent.clusters_in(rules)
-        search = MarginSearch(self.block, self.pool, rules, problem.n_clusters, self._empty_value, near, self._rng)
+        search = MarginSearch(self.block, self.pool, rules, problem.n_clusters, self.empty_value, near, self._rng)
         room = Room(ledger.cutoff - ledger.log_map, scale=max(1.0, abs(self.incumbent.value)))
         while ledger.stop_reason() is None or ledger.upper_bound == math.inf:
             ledger.iterations += 1
@@ -239,29 +244,34 @@ class BranchAndPrice:
         if proof.multipliers is None or ledger.log_map == -math.inf:
             return False
         clusters, incumbent = self.problem.n_clusters, ledger.log_map - self.problem.offset
-        room = self._total(proof.multipliers, proof.price) - incumbent
+        room = self.total(proof.multipliers, proof.price) - incumbent
         threshold = proof.price - room
-        before = ledger.nodes
+        listed = self.columns_above(threshold, proof, rules, LISTED_COLUMNS)
+        if listed is None:
+            return False
+        positions = self.pool.add(listed)
+        slack = proof.price - (self.pool.values[positions] - listed @ proof.multipliers)
+        empty = None if self.empty_value is None else proof.price - self.empty_value
+        cover = best_cover(listed, slack, clusters, empty, room, COVER_STEPS)
+        if cover.columns is not None:
+            self.incumbent.offer(labels_of(listed[cover.columns]))
+        if cover.complete:
+            value = with_rounding(ledger.log_map)
+            node.improve(LeafProof(LeafKind.COLUMNS, value, proof.multipliers, proof.price, listed, proof.pricing))
+        return cover.complete
+
+    def columns_above(self, threshold: float, proof: LeafProof, rules: ColumnRules, limit: int) -> Masks | None:
+        """All columns with c(S) - lambda(S) above the threshold, or more; None if there are too many."""
+        ledger, before = self.ledger, self.ledger.nodes
 
         def progress(_price: float, nodes: int) -> bool:
             ledger.nodes = before + nodes
             return ledger.urgent_reason() is not None
 
-        listed = self.block.enumerate_columns(
-            proof.multipliers, rules, proof.price, threshold, LISTED_COLUMNS, self._effort(progress)
+        assert proof.multipliers is not None
+        return self.block.enumerate_columns(
+            proof.multipliers, rules, proof.price, threshold, limit, self._effort(progress)
         )
-        if listed is None:
-            return False
-        positions = self.pool.add(listed)
-        slack = proof.price - (self.pool.values[positions] - listed @ proof.multipliers)
-        empty = None if self._empty_value is None else proof.price - self._empty_value
-        cover = best_cover(listed, slack, clusters, empty, room, COVER_STEPS)
-        if cover.columns is not None:
-            self.incumbent.offer(labels_of(listed[cover.columns]))
-        if cover.complete:
-            value = _with_rounding(ledger.log_map)
-            node.improve(LeafProof(LeafKind.COLUMNS, value, proof.multipliers, proof.price, listed, proof.pricing))
-        return cover.complete
 
     # ------------------------------------------------------------------------------------------------------- internal
     def record(self, source: str, pending: float = -math.inf) -> None:
@@ -295,7 +305,7 @@ class BranchAndPrice:
 
     def _shares(self, rules: ColumnRules) -> tuple[Masks, Floats]:
         """The columns found so far, with their shares in the best fractional partition."""
-        master = ColumnMaster(rules, self.problem.n_clusters, self._empty_value)
+        master = ColumnMaster(rules, self.problem.n_clusters, self.empty_value)
         positions = self._admissible(rules)
         master.add(positions, self.pool.masks[positions], self.pool.values[positions])
         solved = self._solve(master) is not None
@@ -306,9 +316,9 @@ class BranchAndPrice:
 
     def _upper(self, multipliers: Floats, price: float) -> float:
         """offset + sum_i lambda_i + K P, rounded up."""
-        return math.nextafter(self.problem.offset + self._total(multipliers, price), math.inf)
+        return math.nextafter(self.problem.offset + self.total(multipliers, price), math.inf)
 
-    def _total(self, multipliers: Floats, price: float) -> float:
+    def total(self, multipliers: Floats, price: float) -> float:
         """sum_i lambda_i + K P, correctly rounded."""
         return math.fsum([*multipliers.tolist(), *[price] * self.problem.n_clusters])
 
@@ -340,6 +350,6 @@ class BranchAndPrice:
         return lambda: ledger.urgent_reason() is None and ledger.seconds < until
 
 
-def _with_rounding(value: float) -> float:
+def with_rounding(value: float) -> float:
     """A number that the exact value of a partition does not exceed if `value` is its closed form in float64."""
     return value + ROUNDING * (1.0 + abs(value)) if math.isfinite(value) else value

@@ -47,7 +47,7 @@ class Incumbent:
         self._pool.add(search.neighbours(self.labels, NEIGHBOUR_COLUMNS))
         return True
 
-    def offer(self, labels: Ints) -> None:
+    def offer(self, labels: Ints) -> float:
         """Value a partition in closed form."""
         self._pool.add(np.asarray(labels[None, :] == np.unique(labels)[:, None]))
         assignment = self._problem.assignment(labels)
@@ -56,6 +56,7 @@ class Incumbent:
         if value > self.value:
             self.labels, self.value = labels, value
             self._block.guide = labels
+        return value
 
     def offer_improved(self, labels: Ints, rules: ColumnRules) -> None:
         """Repair and local search from any labels, by the block where it can."""

@@ -46,14 +46,19 @@ class PartitionProblem:
         """The rules of the model, with more pairs of items tied or kept apart."""
         return ColumnRules.of(self.n_items, self.together + together, self.apart + apart, self.min_size, self.max_size)
 
-    def assignment(self, labels: Ints) -> dict[str, Any]:
-        """The point of the model with these clusters, named so that fixed items are where they belong."""
+    def named(self, labels: Ints) -> Ints:
+        """Labels of the same clusters, named so that fixed items are where they belong."""
         name = dict(zip((int(labels[i]) for i in self.fixed), self.fixed.values(), strict=True))
         spare = iter(sorted(set(range(self.n_clusters)) - set(name.values())))
         for k in range(self.n_clusters):
             if k not in name:
                 name[k] = next(spare)
-        values = {z.name: name[int(k)] for z, k in zip(self.block.factor.items, labels, strict=True)}
+        return np.array([name[int(k)] for k in labels], dtype=np.int64)
+
+    def assignment(self, labels: Ints) -> dict[str, Any]:
+        """The point of the model with these clusters, under their proper names."""
+        named = self.named(labels).tolist()
+        values = {z.name: k for z, k in zip(self.block.factor.items, named, strict=True)}
         return self.graph.model.pack(values)
 
 

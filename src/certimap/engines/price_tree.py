@@ -97,9 +97,13 @@ class PriceTree:
         """The largest bound of any leaf, open or closed."""
         return max(self._closed_bound, -self._heap[0][0] if self._heap else -math.inf)
 
+    def leaves(self) -> list[PriceNode]:
+        """Closed leaves, then the open nodes in the order of their creation."""
+        return [*self.closed, *(node for _, _, node in sorted(self._heap, key=lambda entry: entry[1]))]
+
     def details(self) -> dict[str, Any] | None:
         """The proof for the certificate; None if some leaf has no proof yet."""
-        leaves = [*self.closed, *(node for _, _, node in sorted(self._heap, key=lambda entry: entry[1]))]
+        leaves = self.leaves()
         if any(leaf.bound == math.inf for leaf in leaves):
             return None
         return {"tree": np.array(self.records, dtype=np.int64), "leaves": [_leaf(leaf) for leaf in leaves]}

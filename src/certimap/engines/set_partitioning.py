@@ -75,3 +75,45 @@ class _Search:
                 break
             if not covered & self.bits[c]:
                 self._extend(covered | self.bits[c], place + 1, spent + self.slack[c], [*chosen, c])
+
+
+def disjoint_columns(
+    masks: Masks,
+    slack: Floats,
+    n_clusters: int,
+    empty_slack: float | None,
+    budget: float,
+    max_steps: int,
+    max_found: int,
+) -> list[tuple[int, ...]] | None:
+    """Sets of up to K-1 disjoint columns that make a partition of total slack below the budget with what they leave.
+
+    The columns are all those of slack below half the budget, empty clusters count at `empty_slack` (None: not allowed).
+    Either what is left over is one of the columns, then it is taken to be the last in their order, so that no
+    partition comes twice; or it has at least half the budget, and the others less. None if there are too many.
+    """
+    width = 8 * ((masks.shape[1] + 7) // 8)
+    everything = ((1 << masks.shape[1]) - 1) << (width - masks.shape[1])
+    order = np.argsort(slack, kind="stable")
+    slacks = slack[order].tolist()
+    bits = [int.from_bytes(np.packbits(masks[c]).tobytes(), "big") for c in order]
+    place = {columns: at for at, columns in enumerate(bits)}
+    found: list[tuple[int, ...]] = []
+    stack: list[tuple[int, float, tuple[int, ...]]] = [(0, 0.0, ())]
+    steps = 0
+    while stack:
+        covered, spent, chosen = stack.pop()
+        unused, first = n_clusters - 1 - len(chosen), chosen[-1] + 1 if chosen else 0
+        idle = 0.0 if not unused else math.inf if empty_slack is None else unused * empty_slack
+        last = place.get(everything & ~covered)
+        if spent + idle < 0.5 * budget if last is None else last >= first and spent + idle + slacks[last] < budget:
+            found.append(tuple(int(order[at]) for at in chosen))
+        for at in range(first, len(slacks) if unused else first):
+            steps += 1
+            if spent + slacks[at] >= 0.5 * budget and spent + 2.0 * slacks[at] >= budget:
+                break
+            if not covered & bits[at] and bits[at] | covered != everything:
+                stack.append((covered | bits[at], spent + slacks[at], (*chosen, at)))
+        if steps > max_steps or len(found) > max_found:
+            return None
+    return found

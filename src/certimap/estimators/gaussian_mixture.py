@@ -71,6 +71,8 @@ class GaussianMixtureMAP(ClusterMixin, CertifiedEstimator):
     device : {"auto", "cpu", "gpu"}, default="auto"
         Where long proofs run: "auto" takes a GPU if CuPy finds one (extra "gpu"). It does a hundred million nodes a
         second, so that `max_nodes` may well be raised there.
+    n_top : int, default=1
+        How many of the best clusterings to rank, with a proof that no other one comes before them; 1: no ranking.
     verbose : int, default=0
         1 prints the log table.
 
@@ -93,6 +95,9 @@ class GaussianMixtureMAP(ClusterMixin, CertifiedEstimator):
         Why the fit ended.
     certificate_ : certimap.Certificate or None
         The proof.
+    top_partitions_ : certimap.results.Ranking or None
+        The best clusterings, with `labels`, `log_map` and exact `difference` to the best one; `others` bounds all that
+        are not in it. As many as were proved, which can be fewer than `n_top`, or none. None without `n_top`.
     history_ : tuple of certimap.IterationRecord
     result_ : certimap.Result
         All of these in one.
@@ -135,6 +140,7 @@ class GaussianMixtureMAP(ClusterMixin, CertifiedEstimator):
         n_jobs: int | None = None,
         algorithm: MixtureAlgorithm = "auto",
         device: DeviceChoice = "auto",
+        n_top: int = 1,
         verbose: int = 0,
     ) -> None:
         self.n_components = n_components
@@ -152,6 +158,7 @@ class GaussianMixtureMAP(ClusterMixin, CertifiedEstimator):
         self.n_jobs = n_jobs
         self.algorithm = algorithm
         self.device = device
+        self.n_top = n_top
         self.verbose = verbose
 
     def fit(
@@ -240,7 +247,7 @@ class GaussianMixtureMAP(ClusterMixin, CertifiedEstimator):
 
     # ------------------------------------------------------------------------------------------------------ the fit
     def _check_parameters(self) -> None:
-        self._check_integers("n_components", "n_init", optional=("max_nodes",))
+        self._check_integers("n_components", "n_init", "n_top", optional=("max_nodes",))
         self._check_numbers(
             "weight_concentration_prior",
             "mean_precision_prior",
@@ -273,6 +280,7 @@ class GaussianMixtureMAP(ClusterMixin, CertifiedEstimator):
                 n_jobs=self.n_jobs,
                 algorithm=self.algorithm,
                 device=self.device,
+                n_top=int(self.n_top),
                 callback=log,
             )
             log.finish(result)
@@ -286,6 +294,7 @@ class GaussianMixtureMAP(ClusterMixin, CertifiedEstimator):
         self.means_: FloatArray = point["mu"]
         self.precisions_ = compact(point["Lambda"], self.covariance_type)
         self.covariances_ = compact(np.linalg.inv(point["Lambda"]), self.covariance_type)
+        self.top_partitions_ = result.ranking
         self._store_result(result)
 
     def _weighted_log_densities(self, X: ArrayLike) -> FloatArray:

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from certimap.certificate import Certificate
 from certimap.engines.branch_and_price import BranchAndPrice
 from certimap.engines.ledger import Ledger
+from certimap.engines.partition_ranking import rank_partitions
 from certimap.graph.compile import compile_model
 from certimap.mixture.clusters import IntArray
 from certimap.mixture.factor import mixture_model
 from certimap.mixture.kernel.gpu import DeviceChoice, device_finder
 from certimap.mixture.kernel.whitening import MAX_DIMENSION
 from certimap.mixture.problem import MixtureProblem
+from certimap.mixture.ranking import RANKING
 
 MAX_ITEMS = 2000  # more, and the master's linear programs alone take minutes
 
@@ -35,11 +37,12 @@ def prove_mixture(
     seed: int = 0,
     n_jobs: int = 1,
     device: DeviceChoice = "auto",
+    n_top: int = 1,
 ) -> Certificate | None:
     """Prove a bound from labels of the items, the best first; the bound and better partitions go into the ledger.
 
-    The certificate refers to `mixture_model(problem)`. None if the problem is not of a provable kind, or if the search
-    was stopped before there was any bound.
+    The certificate refers to `mixture_model(problem)`, and ranks up to `n_top` partitions if that is more than 1. None
+    if the problem is not of a provable kind, or if the search was stopped before there was any bound.
     """
     if not provable(problem) or not labellings:
         return None
@@ -47,4 +50,5 @@ def prove_mixture(
     engine = BranchAndPrice(compile_model(mixture_model(problem)), ledger, seed=seed, n_jobs=n_jobs, starts=starts)
     engine.block.device = device_finder(device)
     engine.run()
-    return engine.certificate()
+    ranking = rank_partitions(engine, n_top) if n_top > 1 else None
+    return engine.certificate(more=None if ranking is None else {RANKING: ranking.record()})

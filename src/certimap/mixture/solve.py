@@ -14,6 +14,7 @@ from certimap.mixture.conflict import conflicting_constraints
 from certimap.mixture.kernel.gpu import DeviceChoice, device_finder
 from certimap.mixture.problem import MixtureProblem
 from certimap.mixture.proof import prove_mixture
+from certimap.mixture.ranking import ranking_of
 from certimap.mixture.search.multistart import SearchResult, search
 from certimap.results import Callback, Result, StopReason, classify
 
@@ -31,6 +32,7 @@ def solve_mixture(
     n_jobs: int | None = None,
     algorithm: MixtureAlgorithm = "auto",
     device: DeviceChoice = "auto",
+    n_top: int = 1,
     callback: Callback | None = None,
 ) -> Result:
     """Maximise `problem.log_map` over the labellings that satisfy its constraints, and bound it from above.
@@ -49,11 +51,14 @@ def solve_mixture(
         n_jobs: threads; None is 1, -1 all cores.
         algorithm: "auto" searches and proves, "local-search" leaves the proof out.
         device: where long proofs run: "gpu", "cpu", or "auto" for a GPU if CuPy finds one. The bounds are valid on all.
+        n_top: how many of the best clusterings to rank, with a proof that no other comes before them; 1: no ranking.
         callback: called with every IterationRecord. Ctrl-C stops in an orderly way and keeps the result.
     """
     ledger = Ledger(checked_limits(tol, max_nodes, time_limit), callback)
     if algorithm not in get_args(MixtureAlgorithm):
         raise ValueError(f"algorithm must be one of {', '.join(get_args(MixtureAlgorithm))}, got {algorithm!r}.")
+    if n_top < 1:
+        raise ValueError(f"n_top must be at least 1, got {n_top!r}.")
     device_finder(device)
     certificate: Certificate | None = None
     conflict: tuple[str, ...] = ()
@@ -63,7 +68,7 @@ def solve_mixture(
             ledger.prove(-math.inf)
             conflict = conflicting_constraints(problem)
         elif algorithm == "auto":
-            certificate = prove(problem, found, ledger, n_jobs=n_jobs, device=device)
+            certificate = prove(problem, found, ledger, n_jobs=n_jobs, device=device, n_top=n_top)
     return Result(
         assignment=None if ledger.assignment is None else point_of(problem, ledger.assignment["z"]),
         log_map=ledger.log_map,
@@ -79,6 +84,7 @@ def solve_mixture(
             "failed_starts": found.n_failed,
             "seconds": ledger.seconds,
         },
+        ranking=ranking_of(problem, certificate, ledger.upper_bound, n_top) if n_top > 1 else None,
     )
 
 
@@ -123,7 +129,13 @@ def point_of(problem: MixtureProblem, labels: IntArray) -> Mapping[str, Any]:
 
 
 def prove(
-    problem: MixtureProblem, found: SearchResult, ledger: Ledger, *, n_jobs: int | None, device: DeviceChoice
+    problem: MixtureProblem,
+    found: SearchResult,
+    ledger: Ledger,
+    *,
+    n_jobs: int | None,
+    device: DeviceChoice,
+    n_top: int,
 ) -> Certificate | None:
     """Bound the MAP from above: the bound and better labellings of the points go into the ledger, as {"z": labels}.
 
@@ -131,4 +143,4 @@ def prove(
     stays infinite.
     """
     labellings = [optimum.labels for optimum in found.pool]
-    return prove_mixture(problem, labellings, ledger, n_jobs=thread_count(n_jobs), device=device)
+    return prove_mixture(problem, labellings, ledger, n_jobs=thread_count(n_jobs), device=device, n_top=n_top)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,8 @@ from certimap.mixture.constraints import ClusterConstraints
 from certimap.mixture.prior import FloatArray, NormalWishartPrior
 from certimap.mixture.problem import MixtureProblem
 from certimap.report.answer import AnswerReport
-from certimap.results import ConstraintCheck
+from certimap.report.text import number, plural
+from certimap.results import ConstraintCheck, Ranking
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -64,6 +66,41 @@ class ClusterRow:
     size: int
     weight: float
     mean: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class RankingRow:
+    """One line of the ranking; `moved` points have another label than in the best clustering."""
+
+    rank: int
+    log_map: float
+    difference: float
+    odds: float  # posterior density of labels and parameters, relative to the best
+    moved: int
+
+
+def ranking_rows(ranking: Ranking) -> list[RankingRow]:
+    """The best clusterings, each compared with the first."""
+    return [
+        RankingRow(
+            place + 1,
+            entry.log_map,
+            entry.difference,
+            math.exp(-entry.difference),
+            int((entry.labels != ranking[0].labels).sum()),
+        )
+        for place, entry in enumerate(ranking)
+    ]
+
+
+def ranking_summary(ranking: Ranking) -> str:
+    """What the ranking proves, in a sentence."""
+    if not len(ranking):
+        return f"No clustering could be ranked; none has a log-posterior above {number(ranking.others)}."
+    sentence = f"Every other clustering has a log-posterior of at most {ranking.others:.10g}."
+    if not ranking.complete:
+        sentence += f" {plural(ranking.wanted, 'clustering')} were asked for; the proof ends here."
+    return sentence
 
 
 def describe_mixture(problem: MixtureProblem, constraints: ClusterConstraints) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from certimap._version import __version__
 from certimap.report.answer import AnswerReport, constraint_summary
 from certimap.report.badge import gap_badge
-from certimap.report.clustering import ClusteringReport
+from certimap.report.clustering import ClusteringReport, ranking_rows, ranking_summary
 from certimap.report.explanation import not_proved, proved
 from certimap.report.plots import ELLIPSE, convergence_plot, drawn_points, scatter_plot
 from certimap.report.template import CLUSTERING, TOPICS
@@ -48,6 +48,7 @@ def require_extra() -> None:
 def clustering_html(report: ClusteringReport) -> str:
     """The whole document: nothing in it is loaded from elsewhere."""
     require_extra()
+    ranking = report.result.ranking
     return _rendered(
         CLUSTERING,
         report,
@@ -57,6 +58,8 @@ def clustering_html(report: ClusteringReport) -> str:
         scatter_note=_scatter_note(report),
         feature_names=report.feature_names,
         clusters=report.clusters(),
+        ranking=None if ranking is None else ranking_rows(ranking),
+        ranking_summary="" if ranking is None else ranking_summary(ranking),
     )
 
 

@@ -77,6 +77,26 @@ _CLUSTERS = """\
 </figure>
 """
 
+_RANKING = """\
+{% if ranking is not none %}
+<h2>Best clusterings</h2>
+{% if ranking %}
+<table id="ranking">
+<thead><tr><th>rank</th><th class="figure">log-posterior</th><th class="figure">below the best</th>
+<th class="figure">density relative to the best</th><th class="figure">points in other clusters</th></tr></thead>
+<tbody>
+{% for row in ranking %}
+<tr><td>{{ row.rank }}</td><td class="figure">{{ "%.10g" | format(row.log_map) }}</td>
+<td class="figure">{{ "%.6f" | format(row.difference) }}</td><td class="figure">{{ "%.3g" | format(row.odds) }}</td>
+<td class="figure">{{ row.moved }}</td></tr>
+{% endfor %}
+</tbody>
+</table>
+{% endif %}
+<p>{{ ranking_summary }}</p>
+{% endif %}
+"""
+
 _TOPICS = """\
 <h2>Topics</h2>
 <div class="wide">
@@ -133,7 +153,7 @@ _PROOF = """\
 </html>
 """
 
-CLUSTERING = _ANSWER + _CLUSTERS + _PROOF
+CLUSTERING = _ANSWER + _CLUSTERS + _RANKING + _PROOF
 TOPICS = _ANSWER + _TOPICS + _PROOF
 
 DOCUMENT = (

@@ -22,7 +22,7 @@ from certimap.results import Status, classify, gap_between, relative_gap
 from certimap.verification.elimination import check_elimination
 from certimap.verification.form import check_form
 from certimap.verification.partition import check_partition
-from certimap.verification.proof import ALLOWANCE, Effort, Proof, Replay, allowed
+from certimap.verification.proof import ALLOWANCE, Effort, Proof, RankingProof, Replay, allowed
 from certimap.verification.tree import check_tree
 
 PROOFS: Mapping[str, Callable[[Certificate, Model, Effort], Proof]] = {
@@ -39,7 +39,8 @@ class VerificationReport:
 
     Both are the verifier's own numbers. `trusted` lists what they rest on besides the model and the shared definition
     of its columns and rows; it is empty for a proof from the model's data alone. `replay` says which part of a long
-    pricing proof was searched again; the rest is then among what is trusted.
+    pricing proof was searched again; the rest is then among what is trusted. `ranking` holds what is established about
+    the best few partitions where the certificate ranks them.
     """
 
     algorithm: str
@@ -52,6 +53,7 @@ class VerificationReport:
     trusted: tuple[str, ...]
     seconds: float
     replay: Replay | None = None
+    ranking: RankingProof | None = None
 
     @property
     def sampled(self) -> bool:
@@ -113,6 +115,7 @@ def verify(
         trusted=trusted + proof.trusted,
         seconds=time.perf_counter() - started,
         replay=proof.replay,
+        ranking=proof.ranking,
     )
 
 

@@ -1,9 +1,9 @@
-"""Exact set partitioning over a short list of sets, in whole numbers."""
+"""Exact set partitioning over a list of sets, in whole numbers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 
 from certimap.certificate import CertificateError
@@ -50,3 +50,49 @@ def lightest_cover(
             if not covered & bits:
                 stack.append((covered | bits, spent + slack, left - 1))
     return None
+
+
+def partitions_below(
+    slacks: Mapping[frozenset[int], Fraction],
+    n_items: int,
+    n_clusters: int,
+    empty: Fraction | None,
+    budget: Fraction,
+    slack_of: Callable[[frozenset[int]], Fraction | None],
+    max_steps: int,
+) -> Iterator[frozenset[frozenset[int]]]:
+    """All partitions into up to `n_clusters` sets with a total slack below the budget, given all sets below half of it.
+
+    At most one set of such a partition is not given: the rest that disjoint given ones leave, whose slack `slack_of`
+    tells (None: not admitted). `empty` is the slack of an empty cluster (None: there may be none).
+    """
+    ordered = sorted(slacks, key=lambda items: slacks[items])
+    values = [slacks[items] for items in ordered]
+    bits = [sum(1 << i for i in items) for items in ordered]
+    place = {columns: at for at, columns in enumerate(bits)}
+    everything = (1 << n_items) - 1
+    stack: list[tuple[int, Fraction, tuple[int, ...]]] = [(0, Fraction(0), ())]
+    steps = 0
+    while stack:
+        covered, spent, chosen = stack.pop()
+        unused, first = n_clusters - 1 - len(chosen), chosen[-1] + 1 if chosen else 0
+        if not unused or empty is not None:
+            total, rest = spent + (unused * empty if unused and empty is not None else 0), everything & ~covered
+            last = place.get(rest)
+            left: Fraction | None = None
+            if last is not None:
+                # Named only as the last one of its partition, which would else come once for each of its sets.
+                left = values[last] if last >= first else None
+            elif 2 * total < budget:
+                left = slack_of(frozenset(i for i in range(n_items) if rest >> i & 1))
+            if left is not None and total + left < budget:
+                remaining = frozenset(i for i in range(n_items) if rest >> i & 1)
+                yield frozenset([*(ordered[at] for at in chosen), remaining])
+        for at in range(first, len(values) if unused else first):
+            steps += 1
+            if steps > max_steps:
+                raise CertificateError("the search for partitions is too long to be checked")
+            if 2 * (spent + values[at]) >= budget and spent + 2 * values[at] >= budget:
+                break
+            if not covered & bits[at] and covered | bits[at] != everything:
+                stack.append((covered | bits[at], spent + values[at], (*chosen, at)))

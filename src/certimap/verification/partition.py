@@ -7,6 +7,8 @@ With exact rational arithmetic where c(S) allows it, and outward rounding where 
                  K of the listed sets partition the items with a value above U;
 - infeasible:    no admitted set has -lambda(S) > P, yet sum lambda + K P < 0: there is no partition;
 - contradiction: a tied group is kept apart within itself or too large, or no set is admitted at all.
+
+Where the certificate ranks the best partitions, all leaves are searched once more for others: see `ranking`.
 """
 
 from __future__ import annotations
@@ -25,13 +27,14 @@ from certimap.verification.exact_cover import lightest_cover
 from certimap.verification.gaussian_pricing import GaussianPricing
 from certimap.verification.one_dimensional import OneDimensionalPricing
 from certimap.verification.partition_problem import PartitionProblem, restate_partition
-from certimap.verification.pricing import PriceClaim, PricingCheck, too_heavy
-from certimap.verification.proof import ALLOWANCE, Effort, Proof, Replay
+from certimap.verification.pricing import PriceClaim, PricingCheck
+from certimap.verification.proof import ALLOWANCE, Effort, Proof, RankingProof, Replay
+from certimap.verification.ranking import MAX_COVER_STEPS, check_ranking, empty_slack, slacks_of
 from certimap.verification.replay import recorded_nodes
 from certimap.verification.subsets import GroupRules, Weighted, find_heavier
 from certimap.verification.topic_pricing import TopicPricing
 
-MAX_COVER_STEPS = 2_000_000
+RANKING = "ranking"  # where the certificate's details claim one
 
 
 def check_partition(certificate: Certificate, model: Model, effort: Effort) -> Proof:
@@ -50,8 +53,11 @@ def check_partition(certificate: Certificate, model: Model, effort: Effort) -> P
     pricing = _pricing(problem, leaves.values(), effort)
     checker = _Leaves(problem, pricing)
     bound = max(checker.bound(leaves[node], tree, node) for node in sorted(expected))
+    ranking: RankingProof | None = None
+    if RANKING in certificate.details:
+        ranking = check_ranking(certificate.details[RANKING], model, problem, pricing, checker.priced)
     replay, value = pricing.replay, _value(certificate, model, problem, pricing)
-    return Proof(bound, len(tree), len(leaves), 0, _rests_on(replay), value, replay)
+    return Proof(bound, len(tree), len(leaves), 0, _rests_on(replay), value, replay, ranking)
 
 
 def _check_tree(tree: np.ndarray, problem: PartitionProblem) -> set[int]:
@@ -75,6 +81,7 @@ class _Leaves:
     def __init__(self, problem: PartitionProblem, pricing: PricingCheck) -> None:
         self._problem = problem
         self._pricing = pricing
+        self.priced: list[tuple[PriceClaim, Fraction]] = []  # pricing claims met, with offset + sum lambda + K P
 
     def bound(self, leaf: Mapping[str, Any], tree: np.ndarray, node: int) -> float:
         """The bound that the leaf's argument proves."""
@@ -96,11 +103,13 @@ class _Leaves:
             self._check_infeasible(rules, multipliers, price, total, node)
             return -math.inf
         priced = PriceClaim(multipliers, rules, price, leaf.get("pricing", {}))
+        total += self._problem.offset
+        self.priced.append((priced, total))
         if kind == "bound":
             self._pricing.check_price(priced)
-            return _up(self._problem.offset + total)
+            return _up(total)
         if kind == "columns":
-            return self._columns_bound(priced, self._problem.offset + total, claim, _columns(leaf, node), node)
+            return self._columns_bound(priced, total, claim, _columns(leaf, node), node)
         raise CertificateError(f"leaf {node} has an unknown argument {kind!r}")
 
     def _columns_bound(
@@ -119,10 +128,7 @@ class _Leaves:
             return _up(bound)
         if not listed.issuperset(self._pricing.columns_above(priced, price - budget)):
             raise CertificateError(f"leaf {node}: a column that a better partition may contain is not listed")
-        slacks = {items: price - self._pricing.reduced(items, priced) for items in listed if items}
-        if min(slacks.values(), default=Fraction(0)) < 0:
-            raise too_heavy()
-        empty = None if priced.rules.low > 0 else price - self._pricing.value(())[1]
+        slacks, empty = slacks_of(self._pricing, priced, listed), empty_slack(self._pricing, priced)
         lightest = lightest_cover(
             slacks, self._problem.n_items, self._problem.n_clusters, empty, budget, MAX_COVER_STEPS
         )

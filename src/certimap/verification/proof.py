@@ -45,6 +45,14 @@ class Replay:
 
 
 @dataclass(frozen=True)
+class RankingProof:
+    """Values of the ranked partitions, the best first; no other partition has a value above `others`."""
+
+    values: tuple[float, ...]
+    others: float
+
+
+@dataclass(frozen=True)
 class Proof:
     """A derived upper bound, and what was looked at; `trusted` names numbers that came from outside.
 
@@ -58,6 +66,7 @@ class Proof:
     trusted: tuple[str, ...] = ()
     value: float | None = None
     replay: Replay | None = None
+    ranking: RankingProof | None = None
 
 
 def allowed(claim: float) -> float:
