@@ -63,8 +63,8 @@ def test_made_up_documents_stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
     monkeypatch.setattr(module, "fetch_20newsgroups", fetch)
     found = collection(tmp_path)
-    assert found.texts == made_up_texts() and found.name == "certimap's made-up documents"
-    for part in ("no route", str(tmp_path), "--data-home", "Certimap's made-up documents stand in", "nothing here"):
+    assert found.texts == made_up_texts() and found.name == "a made-up collection"
+    for part in ("no route", str(tmp_path), "--data-home", "Made-up documents stand in", "nothing here"):
         assert part in found.remark
 
 

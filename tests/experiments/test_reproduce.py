@@ -114,6 +114,12 @@ def test_every_table_and_figure_is_there(toy_run: Run) -> None:
         assert f"<code>{name}.csv</code>" in text and rows(toy_run, f"{name}.csv")
 
 
+def test_the_run_is_described(toy_run: Run) -> None:
+    said = {row["name"]: row["value"] for row in rows(toy_run, "run.csv")}
+    assert said["command"] == "certimap reproduce --quick --seconds 0.3" and said["seed"] == "0"
+    assert said["limit"] == "0.3 s for each proof and for each branch and bound" and "numpy" in said["packages"]
+
+
 def test_ours_is_at_least_each_baseline_in_every_row(toy_run: Run) -> None:
     for name, key in (("log_map.csv", "data"), ("topic_log_map.csv", ""), ("must_link.csv", "must_links")):
         column = "value" if name == "must_link.csv" else "refitted"
@@ -161,7 +167,7 @@ def test_one_table_alone(toy_run: Run, tmp_path: Path) -> None:
     text = only.report.read_text(encoding="utf-8")
     assert 'id="running-time-iris"' in text and 'id="voi-iris"' not in text and only.said == ""
     assert "certimap reproduce --quick --table running-time --seconds 0.3<" in text
-    assert [path.name for path in only.settings.output.glob("*.csv")] == ["running_time.csv"]
+    assert sorted(path.name for path in only.settings.output.glob("*.csv")) == ["run.csv", "running_time.csv"]
 
 
 def test_without_branch_and_bound(toy_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

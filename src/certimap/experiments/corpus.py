@@ -56,7 +56,7 @@ def collection(data_home: Path | None) -> Collection:
     try:
         return Collection(newsgroups(data_home), "20 Newsgroups")
     except CorpusUnavailableError as error:
-        remark = f"{error} {MADE_UP[0].upper()}{MADE_UP[1:]} stand in for it: nothing here compares with the paper."
+        remark = f"{error} Made-up documents stand in for it: nothing here compares with the paper."
         return Collection(made_up_texts(), MADE_UP, remark)
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-NAME = "certimap's made-up documents"
+NAME = "a made-up collection"
 DOCUMENTS = 400
 SEED = 0
 LENGTHS = (15, 45)  # tokens of a document

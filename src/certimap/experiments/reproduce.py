@@ -14,7 +14,7 @@ from certimap.experiments.settings import Part, Settings
 from certimap.experiments.store import Store
 from certimap.experiments.tasks import run_tasks
 from certimap.experiments.topic_parts import TOPIC_PARTS
-from certimap.report.document import Document, Section, document_html
+from certimap.report.document import DataFile, Document, document_html
 from certimap.report.html import surroundings
 
 ORDER = (
@@ -41,24 +41,26 @@ def reproduce(settings: Settings, names: Sequence[str], console: Console) -> Pat
     sections = tuple(
         PARTS[name].section(settings, {key: results[task.key] for key, task in needed[name].items()}) for name in names
     )
-    for file in (file for section in sections for file in section.files):
+    facts = _facts(settings, names)
+    made = DataFile("run.csv", ("name", "value"), facts)
+    for file in (made, *(file for section in sections for file in section.files)):
         (settings.output / file.name).write_text(file.text(), encoding="utf-8")
     report = settings.output / "report.html"
-    report.write_text(document_html(_document(settings, names, sections)), encoding="utf-8")
+    lead = (*prose.LEAD, f"Limit of this run: {_limit(settings)}. {prose.LIMITS}")
+    document = Document("The paper's tables and figures, reproduced", lead, facts, sections)
+    report.write_text(document_html(document), encoding="utf-8")
     return report
 
 
-def _document(settings: Settings, names: Sequence[str], sections: tuple[Section, ...]) -> Document:
-    limit = f"{settings.effort.seconds:g} s for each proof and for each branch and bound"
-    facts = [("command", f"certimap reproduce {_options(settings, names)}".strip()), ("limit", limit)]
+def _facts(settings: Settings, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    facts = [("command", f"certimap reproduce {_options(settings, names)}".strip()), ("limit", _limit(settings))]
     if not is_available():
         facts.append(("branch and bound", "left out, since pyscipopt is not installed"))
-    return Document(
-        "The paper's tables and figures, reproduced",
-        (*prose.LEAD, f"Limit of this run: {limit}. {prose.LIMITS}"),
-        (*facts, *surroundings(settings.seed, *solver_packages())),
-        sections,
-    )
+    return (*facts, *surroundings(settings.seed, *solver_packages()))
+
+
+def _limit(settings: Settings) -> str:
+    return f"{settings.effort.seconds:g} s for each proof and for each branch and bound"
 
 
 def _options(settings: Settings, names: Sequence[str]) -> str:

@@ -85,6 +85,8 @@ def gap_plot(searches: Mapping[str, Convergence]) -> bytes:
         finite = [(s, max(bound - value, least)) for s, bound, value in search.history if math.isfinite(bound - value)]
         seconds, gaps = [s for s, _ in finite], [gap for _, gap in finite]
         panel.step(seconds, gaps, where="post", color=COLOURS[0], marker="o", markersize=3.5, label="certimap")
+        if not finite:
+            panel.annotate("certimap: no bound", (0.5, 0.5), xycoords="axes fraction", ha="center")
         for number, (other, gap) in enumerate(search.others.items(), start=1):
             style = LINE_STYLES[number % len(LINE_STYLES)]
             panel.axhline(gap, color=COLOURS[number], linestyle=style, label=f"{other}, at its end")
