@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.experiments.browser import opened
 from typer.testing import CliRunner
 
 from certimap.baselines.scip import is_available
@@ -48,6 +49,16 @@ def test_methods_are_compared_with_the_labels(table: Path, tmp_path: Path) -> No
     assert text.startswith("<!DOCTYPE html>") and "Methods compared on trees.csv" in text
     for id in ("comparison", "distances-table", "convergence-gaps", "traces-weights", "traces-means-trees.csv"):
         assert f'id="{id}"' in text, id
+
+
+def test_report_in_a_browser(table: Path, tmp_path: Path) -> None:
+    page = tmp_path / "r.html"
+    run = RUN.invoke(app, ["compare", str(table), "-k", "2", *FAST, "--label-column", "kind", "--report", str(page)])
+    assert run.exit_code == 0, run.output
+    seen = opened(page, "comparison", tmp_path)
+    assert seen.errors == [] and seen.overflow == 0
+    assert set(seen.images) == {"convergence-gaps", "traces-weights", "traces-means-trees.csv"}
+    assert min(seen.images.values()) > 300
 
 
 def test_without_labels_and_branch_and_bound(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
