@@ -217,3 +217,19 @@ def test_the_margin_covers_rounding():
     nothing = Multipliers(none, zero, none, zero)
     bound = combination_bound(graph, CutPool(), nothing, Box(graph.lower, graph.upper), objective=True)
     assert bound >= m.value({"z": [1, 1, 1]})
+
+
+def test_a_program_that_its_time_limit_stops_still_gives_a_bound():
+    rng = np.random.default_rng(0)
+    m = Model()
+    z = m.categorical("z", 4, shape=(12, 12))
+    m.add([table(v, rng.normal(size=4)) for v in z.ravel()])
+    for a, b in ((z[1:], z[:-1]), (z[:, 1:], z[:, :-1])):
+        m.add([table([x, y], rng.normal(size=(4, 4))) for x, y in zip(a.ravel(), b.ravel(), strict=True)])
+    graph = compile_model(m)
+    master = CutMaster(graph, oracles_for(graph))
+    stopped = master.solve(time_limit=1e-9)
+    assert stopped.y is None, "the limit must have stopped it"
+    relaxed = master.solve()
+    assert relaxed.y is not None
+    assert stopped.bound >= relaxed.bound - 1e-6

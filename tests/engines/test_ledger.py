@@ -125,3 +125,11 @@ def test_threads_other_than_the_main_one_leave_signals_alone():
     thread.start()
     thread.join()
     assert seen == [before]
+
+
+def test_seconds_left_respects_the_outer_solve():
+    outer = Ledger(Limits(time_limit=100.0))
+    inner = Ledger(Limits(time_limit=1000.0), parent=outer)
+    assert Ledger(Limits()).seconds_left is None
+    assert 0.0 < inner.seconds_left <= 100.0
+    assert Ledger(Limits(), parent=outer).seconds_left <= 100.0

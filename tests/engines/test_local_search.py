@@ -107,3 +107,16 @@ def test_models_with_other_parts_have_no_discrete_search(kind):
     elif kind == "integer":
         m.add(ridge(m.integer("i", 0, 9), gaussian(0.0)))
     assert discrete_search(compile_model(m)) is None
+
+
+def test_the_search_stops_at_its_work_limit_with_a_point():
+    rng = np.random.default_rng(3)
+    model = Model()
+    x = model.categorical("x", 4, shape=30)
+    model.add([table([x[i], x[j]], rng.normal(size=(4, 4))) for i in range(30) for j in range(i)])
+    graph = compile_model(model)
+    search = discrete_search(graph)
+    start = np.zeros(graph.n_columns)
+    points = [search.improve(start, kicks, np.random.default_rng(0)) for kicks in (0, 50, 1_000_000)]
+    values = [model.value(graph.decode(point)) for point in points]
+    assert values[0] <= values[1] <= values[2]  # a million kicks would take minutes

@@ -32,6 +32,7 @@ Floats = NDArray[np.float64]
 VIOLATION = 1e-7  # a cut must be violated by this much, relative to the objective's scale
 ROOT_ROUNDS = 200
 NODE_ROUNDS = 12
+LEAST_SECONDS = 1.0  # of one linear program, however little time is left: a bound is always wanted
 ROOT_STALL, NODE_STALL = 1e-3, 1e-2  # a round that closes less of the gap than this ends the cut loop
 RECORD_EVERY = 50  # nodes between log lines without news
 
@@ -198,7 +199,8 @@ class BranchAndCut:
         relaxation = Relaxation(math.inf, None, None, None)
         most, stall = (NODE_ROUNDS, NODE_STALL) if node.depth else (ROOT_ROUNDS, ROOT_STALL)
         for rounds in range(most):
-            relaxation = master.solve()
+            left = ledger.seconds_left
+            relaxation = master.solve(None if left is None else max(left, LEAST_SECONDS))
             ledger.iterations += 1
             node.improve(relaxation)
             if relaxation.y is None or relaxation.t is None or node.bound <= ledger.cutoff:

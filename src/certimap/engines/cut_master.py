@@ -96,21 +96,26 @@ class CutMaster:
             self._lp.set_row_bounds(len(self.graph.rows) + switched, np.full(len(switched), -np.inf), side)
             self._active = holds
 
-    def solve(self) -> Relaxation:
-        """Solve the LP on the current box; the bound is recomputed safely from the multipliers, never the LP's own."""
+    def solve(self, time_limit: float | None = None) -> Relaxation:
+        """Solve the LP on the current box; the bound is recomputed safely from the multipliers, never the LP's own.
+
+        A program that the time limit stops gives a bound as well, but no point.
+        """
         self.solves += 1
-        status = self._lp.solve()
+        status = self._lp.solve(time_limit=time_limit)
         if status is LpStatus.INFEASIBLE:
             ray = self._lp.farkas()
             multipliers = None if ray is None else self._multipliers(ray)
             if multipliers is not None and proves_empty(self.graph, self.pool, multipliers, self.box):
                 return Relaxation(-math.inf, multipliers, None, None)
             return Relaxation(math.inf, None, None, None)
-        if status is not LpStatus.OPTIMAL:
+        if status not in (LpStatus.OPTIMAL, LpStatus.LIMIT):
             return Relaxation(math.inf, None, None, None)
         multipliers = self._multipliers(self._lp.row_duals)
-        point = self._lp.column_values
         bound = leaf_bound(self.graph, self.pool, multipliers, self.box)
+        if status is LpStatus.LIMIT:
+            return Relaxation(bound, multipliers, None, None)
+        point = self._lp.column_values
         y = np.clip(point[: self._n], self.box.lower, self.box.upper)
         return Relaxation(bound, multipliers, y, point[self._n :])
 

@@ -17,7 +17,8 @@ from certimap.oracles.protocol import Box
 
 Floats = NDArray[np.float64]
 
-FIRST_KICKS, SEARCH_KICKS = 20, 400  # before and after the root relaxation: easy models close without the long search
+FIRST_KICKS = 20  # before the root relaxation: easy models close without the long search
+LEAST_KICKS, KICKS_PER_VARIABLE, MOST_KICKS = 400, 20, 40_000  # after it
 SEARCH_STARTS = 8  # independent starts; their number must not depend on the number of workers
 FIX_ROUNDS = 25
 LONGEST_PAUSE = 32  # nodes between attempts to fix and solve
@@ -59,7 +60,8 @@ class Heuristics:
 
     def after_root(self, y: Floats) -> bool:
         """After the root relaxation: long searches from its point, then all that other nodes get."""
-        searched = self._search_from(y, SEARCH_KICKS)
+        size = 0 if self._search is None else self._search.n_variables
+        searched = self._search_from(y, min(max(LEAST_KICKS, KICKS_PER_VARIABLE * size), MOST_KICKS))
         return self.at_node(y) or searched
 
     def _search_from(self, y: Floats, kicks: int) -> bool:

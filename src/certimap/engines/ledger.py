@@ -59,6 +59,14 @@ class Ledger:
     def seconds(self) -> float:
         return time.perf_counter() - self._started
 
+    @property
+    def seconds_left(self) -> float | None:
+        """Until the time limit, its own or an outer one; None without a limit."""
+        left = [] if self.limits.time_limit is None else [self.limits.time_limit - self.seconds]
+        if self._parent is not None and self._parent.seconds_left is not None:
+            left.append(self._parent.seconds_left)
+        return min(left, default=None)
+
     # ------------------------------------------------------------------------------------------------------- results
     def offer(self, assignment: Mapping[str, Any], value: float) -> bool:
         """Accept a feasible point (value in closed form) if it beats the incumbent."""

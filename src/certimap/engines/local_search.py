@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 EXCLUDED = -1e6  # stands for -inf inside the search
+MOST_WORK = 100_000_000  # entries looked at by one search: less than a second
 
 
 class Terms(NamedTuple):
@@ -50,6 +51,7 @@ class State(NamedTuple):
     base: Ints
     activity: Floats
     dirty: NDArray[np.bool_]
+    work: Ints  # number of table and row entries that moves have looked at
 
 
 class DiscreteSearch:
@@ -59,6 +61,10 @@ class DiscreteSearch:
         self._terms = terms
         self._column = column
         self._n_columns = n_columns
+
+    @property
+    def n_variables(self) -> int:
+        return len(self._terms.first) - 1
 
     def point(self, x: Ints) -> Floats:
         """The one-hot columns of the states `x`."""
@@ -148,7 +154,7 @@ def _start(x: Ints, terms: Terms) -> State:
         c = terms.first[i] + x[i]
         for q in range(terms.row_start[c], terms.row_start[c + 1]):
             activity[terms.row[q]] += terms.coefficient[q]
-    return State(x, base, activity, np.ones(len(x), np.bool_))
+    return State(x, base, activity, np.ones(len(x), np.bool_), np.zeros(1, np.int64))
 
 
 @njit(cache=True, nogil=True)
@@ -168,6 +174,8 @@ def _gain(i: int, b: int, state: State, terms: Terms) -> float:
     """Change of the penalised value when variable i takes state b."""
     a = state.x[i]
     old, new = terms.first[i] + a, terms.first[i] + b
+    state.work[0] += 1 + terms.touch_start[i + 1] - terms.touch_start[i]
+    state.work[0] += terms.row_start[old + 1] - terms.row_start[old] + terms.row_start[new + 1] - terms.row_start[new]
     gain = float(terms.unary[new] - terms.unary[old])
     for q in range(terms.touch_start[i], terms.touch_start[i + 1]):
         p = terms.touch[q]
@@ -235,11 +243,20 @@ def _feasible(state: State, terms: Terms) -> bool:
 
 @njit(cache=True, nogil=True)
 def _kick(state: State, terms: Terms, rng: np.random.Generator) -> float:
-    """A few random moves; returns the change of the penalised value."""
+    """A few random moves, on variables anywhere or along a random walk; returns the change of the penalised value."""
     n = len(state.x)
     total = 0.0
+    walk = rng.random() < 0.5
+    i = int(rng.integers(0, n))
     for _ in range(1 + rng.integers(0, max(1, min(n // 8, 12)))):
-        i = int(rng.integers(0, n))
+        touched = terms.touch_start[i + 1] - terms.touch_start[i]
+        if walk and touched > 0:
+            f = terms.term_of[terms.touch[terms.touch_start[i] + rng.integers(0, touched)]]
+            i = int(
+                terms.scope[terms.scope_start[f] + rng.integers(0, terms.scope_start[f + 1] - terms.scope_start[f])]
+            )
+        else:
+            i = int(rng.integers(0, n))
         b = int(rng.integers(0, terms.first[i + 1] - terms.first[i]))
         if b != state.x[i]:
             total += _gain(i, b, state, terms)
@@ -254,6 +271,8 @@ def _iterate(x: Ints, kicks: int, rng: np.random.Generator, terms: Terms) -> boo
     value, accepted, best = 0.0, -np.inf, -np.inf
     found, incumbent, current = False, x.copy(), x.copy()
     for kick in range(kicks + 1):
+        if state.work[0] > MOST_WORK:
+            break
         if kick > 0:
             value += _kick(state, terms, rng)
         value += _descend(state, terms)
