@@ -29,7 +29,7 @@ def reproduce_command(
     ),
     seconds: Annotated[
         float | None,
-        typer.Option(help="Limit of each proof and branch and bound; default 600, with --quick 3.", min=0.1),
+        typer.Option(help="Limit of each proof and branch and bound; default 600, with --quick 2.", min=0.1),
     ] = None,
     seed: Seed = 0,
     data_home: Annotated[

@@ -11,7 +11,7 @@ from certimap.experiments.mixture_tasks import Effort
 from certimap.experiments.tasks import Task
 from certimap.report.document import Section
 
-QUICK_SECONDS = 3.0
+QUICK_SECONDS = 2.0
 FULL_SECONDS = 600.0  # what the paper gives branch and bound
 STARTS = 400
 TOLERANCE = 1e-3
@@ -25,7 +25,7 @@ class Settings:
     Attributes:
         output: folder of the report, the CSV files and, below it, the kept results.
         quick: two minutes instead of hours: short limits.
-        seconds: limit of certimap's proof and of branch and bound, for one problem; None: 3 with `quick`, else 600.
+        seconds: limit of certimap's proof and of branch and bound, for one problem; None: 2 with `quick`, else 600.
         seed: of everything that is random.
         data_home: folder of scikit-learn's data sets; None: its own.
     """
