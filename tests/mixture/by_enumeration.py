@@ -35,9 +35,12 @@ class Clustering:
     covariance_type: str = "full"
 
     def fitted_prior(self) -> NormalWishartPrior:
-        changes = dict(self.prior)
+        changes: dict[str, Any] = dict(self.prior)
         if "degrees_of_freedom_prior" in changes:
             changes["degrees_of_freedom_prior"] += self.X.shape[1]
+        if self.covariance_type == "known":
+            changes.pop("degrees_of_freedom_prior", None)
+            changes["covariance_prior"] = np.atleast_2d(np.cov(self.X.T)) / 3.0
         return NormalWishartPrior.from_data(self.X, self.covariance_type, sample_weight=self.sample_weight, **changes)
 
     def problem(self) -> MixtureProblem:
@@ -80,7 +83,9 @@ class Clustering:
         return float(self.labellings()[1].max(initial=-np.inf))
 
 
-def random_clustering(rng: np.random.Generator, kind: str, *, largest: int = 9) -> Clustering:
+def random_clustering(
+    rng: np.random.Generator, kind: str, *, largest: int = 9, covariance_type: str = "full"
+) -> Clustering:
     """Points in loose groups with constraints of one kind, or of several ("mixed"); they may contradict each other."""
     K = int(rng.choice([2, 3]))
     count, features = int(rng.integers(6, largest + 1)), int(rng.integers(1, 4))
@@ -98,7 +103,7 @@ def random_clustering(rng: np.random.Generator, kind: str, *, largest: int = 9) 
             for key, value in CONSTRAINTS[name](rng, count, K).items():
                 given[key] = [*given[key], *value] if key in given else value
     prior = PRIORS[str(rng.choice(list(PRIORS)))]
-    return Clustering(X, K, prior, given, weight)
+    return Clustering(X, K, prior, given, weight, covariance_type)
 
 
 def _pairs(rng: np.random.Generator, count: int, most: int) -> list[tuple[int, int]]:

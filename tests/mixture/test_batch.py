@@ -7,6 +7,7 @@ from tests.mixture.test_pricing import PRIORS, Case, _data
 from certimap.mixture import pricing
 from certimap.mixture.kernel.batch import Batch, HostDevice
 from certimap.mixture.kernel.gpu import device_finder
+from certimap.mixture.kernel.whitening import FORMS
 from certimap.mixture.pricing import Budget, PricingStatus, certify, root_boxes, size_ranges
 
 
@@ -33,9 +34,10 @@ def _nearly_all_on_the_device(monkeypatch):
 
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 @pytest.mark.parametrize("dimension", [1, 2, 3])
-def test_points(dimension, prior):
+@pytest.mark.parametrize("kind", FORMS)
+def test_points(kind, dimension, prior):
     rng = np.random.default_rng(dimension)
-    Case(_data(rng, 9, dimension), prior, rng.normal(size=9)).check(budget=on_host())
+    Case(_data(rng, 9, dimension), prior, rng.normal(size=9), kind=kind).check(budget=on_host())
 
 
 def test_groups_and_limits_on_sizes():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from certimap.mixture.clusters import Items, partition_objective
+from certimap.mixture.kernel.whitening import FORMS
 from certimap.mixture.pricing import (
     Budget,
     PricingStatus,
@@ -24,13 +25,16 @@ PRIORS = {"default": (1.0, 1.0, 2.0), "weak mean": (2.0, 0.01, 2.0), "flat": (1.
 class Case:
     """A small problem, prices, and the values of all admissible sets."""
 
-    def __init__(self, X, prior, prices, *, groups=None, sample_weight=None, rotation=None, **limits):
+    def __init__(self, X, prior, prices, *, kind="full", groups=None, sample_weight=None, rotation=None, **limits):
         a0, b0, v = prior
+        known = kind == "known"
         self.prior = NormalWishartPrior.from_data(
             X,
+            kind,
             weight_concentration_prior=a0,
             mean_precision_prior=b0,
-            degrees_of_freedom_prior=X.shape[1] + v,
+            degrees_of_freedom_prior=None if known else X.shape[1] + v,
+            covariance_prior=np.atleast_2d(np.cov(X.T)) / 3.0 if known else None,
             sample_weight=sample_weight,
         )
         items = Items.from_points(X - self.prior.mean, sample_weight, groups)
@@ -81,11 +85,12 @@ def _data(rng, n, d):
 
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 @pytest.mark.parametrize("dimension", [1, 2, 3])
-def test_all_subsets(dimension, prior):
+@pytest.mark.parametrize("kind", FORMS)
+def test_all_subsets(kind, dimension, prior):
     rng = np.random.default_rng(dimension)
     for points in (8, 10):
         X = _data(rng, points, dimension)
-        Case(X, prior, rng.normal(size=points) + rng.uniform(-2.0, 2.0)).check()
+        Case(X, prior, rng.normal(size=points) + rng.uniform(-2.0, 2.0), kind=kind).check()
 
 
 def test_twelve_points():
@@ -93,23 +98,28 @@ def test_twelve_points():
     Case(_data(rng, 12, 2), PRIORS["default"], rng.normal(size=12)).check()
 
 
-def test_four_features():
+@pytest.mark.parametrize("kind", FORMS)
+def test_four_features(kind):
     rng = np.random.default_rng(4)
-    Case(_data(rng, 6, 4), PRIORS["default"], rng.normal(size=6)).check(slacks=(0.2,))
+    Case(_data(rng, 6, 4), PRIORS["default"], rng.normal(size=6), kind=kind).check(slacks=(0.2,))
 
 
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
-def test_groups(prior):
+@pytest.mark.parametrize("kind", FORMS)
+def test_groups(kind, prior):
     rng = np.random.default_rng(5)
     groups = np.array([0, 1, 1, 1, 2, 3, 3, 4, 5, 6, 7, 7])
     for _ in range(3):
-        Case(_data(rng, 12, 2), prior, rng.normal(size=12) * 2.0 - 1.0, groups=groups).check()
+        Case(_data(rng, 12, 2), prior, rng.normal(size=12) * 2.0 - 1.0, groups=groups, kind=kind).check()
 
 
-def test_sample_weights():
+@pytest.mark.parametrize("kind", FORMS)
+def test_sample_weights(kind):
     rng = np.random.default_rng(6)
     for weights in (rng.integers(1, 4, size=8).astype(float), rng.uniform(0.2, 3.0, size=8)):
-        Case(_data(rng, 8, 2), PRIORS["default"], weights * rng.normal(size=8), sample_weight=weights).check()
+        Case(
+            _data(rng, 8, 2), PRIORS["default"], weights * rng.normal(size=8), sample_weight=weights, kind=kind
+        ).check()
 
 
 @pytest.mark.parametrize(
@@ -117,10 +127,11 @@ def test_sample_weights():
     [{"min_size": 1}, {"min_size": 4}, {"max_size": 3}, {"min_size": 3, "max_size": 3}, {"min_size": 2, "max_size": 9}],
 )
 @pytest.mark.parametrize("level", [-3.0, 0.0, 3.0])
-def test_size_limits(limits, level):
+@pytest.mark.parametrize("kind", FORMS)
+def test_size_limits(kind, limits, level):
     rng = np.random.default_rng(7)
     X, noise = _data(rng, 9, 2), rng.normal(size=9)
-    Case(X, PRIORS["default"], noise + level, **limits).check(slacks=(0.3,))
+    Case(X, PRIORS["default"], noise + level, kind=kind, **limits).check(slacks=(0.3,))
 
 
 @pytest.mark.parametrize("limits", [{"min_size": 4}, {"max_size": 4}])
@@ -132,20 +143,22 @@ def test_size_limits_of_groups(limits):
         Case(_data(rng, 10, 2), PRIORS["default"], prices, groups=groups, **limits).check(slacks=(0.3,))
 
 
-def test_conflicts():
+@pytest.mark.parametrize("kind", FORMS)
+def test_conflicts(kind):
     rng = np.random.default_rng(9)
     conflicts = [(0, 1), (1, 2), (4, 8), (3, 7)]
     for level in (-3.0, 0.0):
-        Case(_data(rng, 9, 2), PRIORS["default"], rng.normal(size=9) + level, conflicts=conflicts).check()
+        Case(_data(rng, 9, 2), PRIORS["default"], rng.normal(size=9) + level, kind=kind, conflicts=conflicts).check()
 
 
-def test_rotation_changes_nothing_but_the_boxes():
+@pytest.mark.parametrize("kind", ["full", "spherical", "known"])
+def test_rotation_changes_nothing_but_the_boxes(kind):
     rng = np.random.default_rng(10)
     X, prices = _data(rng, 9, 3), rng.normal(size=9)
     prior = NormalWishartPrior.from_data(X)
     axes = cluster_axes(Items.from_points(X - prior.mean), prior, np.arange(9) < 4)
     np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-12)
-    Case(X, PRIORS["default"], prices, rotation=axes).check()
+    Case(X, PRIORS["default"], prices, kind=kind, rotation=axes).check()
 
 
 ADVERSARIAL = {
@@ -160,10 +173,11 @@ ADVERSARIAL = {
 
 
 @pytest.mark.parametrize("change", ADVERSARIAL.values(), ids=ADVERSARIAL)
-def test_adversarial_data(change):
+@pytest.mark.parametrize("kind", FORMS)
+def test_adversarial_data(kind, change):
     rng = np.random.default_rng(11)
     for _ in range(3):
-        Case(change(_data(rng, 8, 2)), PRIORS["default"], rng.normal(size=8)).check(slacks=(0.3,))
+        Case(change(_data(rng, 8, 2)), PRIORS["default"], rng.normal(size=8), kind=kind).check(slacks=(0.3,))
 
 
 def test_far_outlier_with_a_narrow_prior():
@@ -261,7 +275,9 @@ def test_wrong_arguments_are_explained():
         certify(problem, np.zeros(5), 0.0)
     with pytest.raises(ValueError, match="slack must be positive"):
         enumerate_columns(problem, np.zeros(6), 0.0, 0.0)
-    with pytest.raises(ValueError, match="covariance_type 'full'"):
-        whiten(items, NormalWishartPrior.from_data(X, "diag"), 6.0)
+    with pytest.raises(ValueError, match="covariance types full, diag, spherical, known"):
+        whiten(items, NormalWishartPrior.from_data(X, "tied"), 6.0)
+    with pytest.raises(ValueError, match="would mix the features"):
+        whiten(items, NormalWishartPrior.from_data(X, "diag"), 6.0, rotation=np.eye(2)[::-1])
     with pytest.raises(ValueError, match="positive weights"):
         whiten(Items.from_points(X, [0.0, 1, 1, 1, 1, 1]), prior, 5.0)

@@ -8,6 +8,7 @@ from tests.helpers import assert_mixture_solved
 from tests.mixture.by_enumeration import CONSTRAINTS, Clustering, random_clustering
 
 from certimap import Status
+from certimap.mixture.kernel.whitening import FORMS
 from certimap.mixture.solve import solve_mixture
 
 KINDS = [*CONSTRAINTS, "mixed"]
@@ -30,10 +31,11 @@ def solved(clustering: Clustering, tol: float) -> Status:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_small_sample(kind: str) -> None:
+@pytest.mark.parametrize("covariance_type", FORMS)
+def test_small_sample(covariance_type: str, kind: str) -> None:
     rng = np.random.default_rng(KINDS.index(kind))
     for tol in (EXACT, 1e-3):
-        solved(random_clustering(rng, kind, largest=8), tol)
+        solved(random_clustering(rng, kind, largest=8, covariance_type=covariance_type), tol)
 
 
 @pytest.mark.slow
@@ -41,4 +43,5 @@ def test_small_sample(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_large_sample(kind: str, seed: int) -> None:
     rng = np.random.default_rng([KINDS.index(kind), seed, 1])
-    solved(random_clustering(rng, kind, largest=11), EXACT if seed % 2 else 1e-3)
+    covariance_type = FORMS[seed // 2 % len(FORMS)]
+    solved(random_clustering(rng, kind, largest=11, covariance_type=covariance_type), EXACT if seed % 2 else 1e-3)

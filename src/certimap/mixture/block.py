@@ -1,4 +1,4 @@
-"""Full-covariance Gaussian clusters for branch-and-price: climbs for columns, the compiled kernel for proofs.
+"""Gaussian clusters for branch-and-price: climbs for columns, the compiled kernel for proofs.
 
 Items tied by the rules enter as one group. Of soft links, the ones inside a group count exactly; between groups
 r [both in S] <= r ([one in S] + [other in S]) / 2 for r > 0 and <= 0 for r < 0, so that the bound stays valid and
@@ -69,7 +69,7 @@ class _Form:
 
 @register_block(GaussianClusters.kind)
 class GaussianBlock(PartitionBlock):
-    """c(S) = m log(m/Nt) + (D/2) log b0 + (D nu/2)(log nu - 1) - (nu/2) logdet M_S."""
+    """c(S) as in `certimap.mixture.clusters`, for the covariance types in which it is a sum over clusters."""
 
     takes_rewards: ClassVar[bool] = True
     pricing_nodes: ClassVar[int | None] = None

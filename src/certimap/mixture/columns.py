@@ -10,7 +10,8 @@ least as good. Where it leaves the set as it is, the best flip of a single item 
 
     M changes by +-[A_i + w_i (b0+n)/(b0+n +- w_i) (y_i - mu)(y_i - mu)'].
 
-Coordinates are whitened (W0 = I), see `kernel.whitening`.
+Lambda is of the covariance type: `_measure` takes what counts of M. Coordinates are whitened (W0 = I, or a known
+Lambda = I), see `kernel.whitening`.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certimap.mixture.clusters import IntArray
-from certimap.mixture.kernel.whitening import WhitenedProblem
+from certimap.mixture.kernel.whitening import FORMS, WhitenedProblem
 from certimap.mixture.prior import FloatArray
 from certimap.mixture.search.jit import entry, kernel
 from certimap.oracles.partition import ColumnRules
 
 Mask = NDArray[np.bool_]
 
+_FULL, _DIAG, _SPHERICAL, _KNOWN = range(len(FORMS))
 _MAX_STEPS = 100
 _LEAST_GAIN = 1e-10  # smaller ones are rounding
 
@@ -36,6 +38,7 @@ _LEAST_GAIN = 1e-10  # smaller ones are rounding
 class Cloud(NamedTuple):
     """Items as flat arrays: weights, number of points, means, scatters (none of them: length 0), rules."""
 
+    form: int  # position of the covariance type in FORMS
     weight: FloatArray
     points: IntArray
     mean: FloatArray
@@ -59,6 +62,7 @@ def cloud_of(problem: WhitenedProblem, rules: ColumnRules) -> Cloud:
     start = np.concatenate([[0], np.cumsum(np.bincount(ends[:, 0], minlength=rules.n_groups))])
     scatter = problem.factor @ problem.factor.transpose(0, 2, 1) if problem.factor.any() else problem.factor[:0]
     return Cloud(
+        form=FORMS.index(problem.covariance_type),
         weight=problem.weight.copy(),
         points=rules.sizes,
         mean=np.ascontiguousarray(problem.mean),
@@ -84,7 +88,7 @@ def column_values(cloud: Cloud, columns: Mask) -> FloatArray:
     values = np.empty(len(columns))
     for k in range(len(columns)):
         n = _moments(cloud, columns[k], centre, M)
-        values[k] = _value(cloud, n, _log_det(M, L))
+        values[k] = _value(cloud, n, _measure(cloud, n, M, L))
     return values
 
 
@@ -101,22 +105,22 @@ def climb(cloud: Cloud, prices: FloatArray, columns: Mask) -> FloatArray:
         if constrained:
             _repair(cloud, mask)
         n = _moments(cloud, mask, centre, M)
-        value = _value(cloud, n, _log_det(M, L)) - _price(prices, mask)
+        value = _value(cloud, n, _measure(cloud, n, M, L)) - _price(prices, mask)
         for _ in range(_MAX_STEPS):
             _gains(cloud, prices, n, centre, L, u, distance)
             _select(cloud, u, trial, constrained)
             if _take(cloud, prices, mask, trial, value, centre, M, L):
                 n = _moments(cloud, mask, centre, M)
-                value = _value(cloud, n, _log_det(M, L)) - _price(prices, mask)
+                value = _value(cloud, n, _measure(cloud, n, M, L)) - _price(prices, mask)
                 continue
             n = _moments(cloud, mask, centre, M)
-            base = _log_det(M, L)
+            base = _measure(cloud, n, M, L)
             item = _best_flip(cloud, prices, mask, n, value, base, centre, M, T, distance)
             if item < 0:
                 break
             mask[item] = not mask[item]
             n = _moments(cloud, mask, centre, M)
-            value = _value(cloud, n, _log_det(M, L)) - _price(prices, mask)
+            value = _value(cloud, n, _measure(cloud, n, M, L)) - _price(prices, mask)
         count = 0
         for i in range(items):
             if mask[i]:
@@ -143,7 +147,7 @@ def _take(
     if same:
         return False
     n = _moments(cloud, trial, centre, M)
-    if _value(cloud, n, _log_det(M, L)) - _price(prices, trial) <= value + _LEAST_GAIN:
+    if _value(cloud, n, _measure(cloud, n, M, L)) - _price(prices, trial) <= value + _LEAST_GAIN:
         return False
     mask[:] = trial
     return True
@@ -180,6 +184,24 @@ def _moments(cloud: Cloud, mask: Mask, centre: FloatArray, M: FloatArray) -> flo
 
 
 @kernel
+def _measure(cloud: Cloud, n: float, M: FloatArray, L: FloatArray) -> float:
+    """log|M| in the sense of the covariance type, or tr M - D of a known one; fills L so that Lambda = nu (L L')^-1."""
+    D = len(M)
+    if cloud.form == _FULL:
+        return _log_det(M, L)
+    trace = 0.0
+    for a in range(D):
+        trace += M[a, a]
+    L[:] = 0.0
+    total = 0.0
+    for a in range(D):
+        spread = M[a, a] if cloud.form == _DIAG else trace / D if cloud.form == _SPHERICAL else cloud.v + n
+        L[a, a] = math.sqrt(max(spread, 1e-300))
+        total += 2.0 * math.log(L[a, a])
+    return trace - D if cloud.form == _KNOWN else total
+
+
+@kernel
 def _log_det(M: FloatArray, L: FloatArray) -> float:
     """Cholesky factor of M and the logarithm of its determinant."""
     total = 0.0
@@ -197,13 +219,16 @@ def _log_det(M: FloatArray, L: FloatArray) -> float:
 
 
 @kernel
-def _value(cloud: Cloud, n: float, log_det: float) -> float:
-    """c(S) from n and log det M_S."""
+def _value(cloud: Cloud, n: float, measure: float) -> float:
+    """c(S) from n and the measure of M_S."""
     D = cloud.mean.shape[1]
     m, nu = n + cloud.a0 - 1.0, cloud.v + n
-    value: float = 0.5 * D * math.log(cloud.b0) - 0.5 * nu * (log_det + cloud.log_det)
+    value: float = 0.5 * D * math.log(cloud.b0) - 0.5 * nu * cloud.log_det
     if m > 0.0:
         value += m * math.log(m / cloud.Nt)
+    if cloud.form == _KNOWN:
+        return value - 0.5 * measure
+    value -= 0.5 * nu * measure
     if nu > 0.0:
         value += 0.5 * D * nu * (math.log(nu) - 1.0)
     return value
@@ -346,15 +371,17 @@ def _best_flip(
             continue
         w = cloud.weight[i]
         scale = sign * w * (cloud.b0 + n) / (cloud.b0 + n + sign * w)
-        if grouped:
+        if grouped or cloud.form != _FULL:
             for a in range(D):
                 left = scale * (cloud.mean[i, a] - centre[a])
                 for b in range(a + 1):
-                    T[a, b] = M[a, b] + left * (cloud.mean[i, b] - centre[b]) + sign * cloud.scatter[i, a, b]
-            log_det = _log_det(T, L)
+                    T[a, b] = M[a, b] + left * (cloud.mean[i, b] - centre[b])
+                    if grouped:
+                        T[a, b] += sign * cloud.scatter[i, a, b]
+            measure = _measure(cloud, n + sign * w, T, L)
         else:
-            log_det = base + math.log(max(1.0 + scale * distance[i], 1e-300))
-        flipped = _value(cloud, n + sign * w, log_det) - inside - sign * prices[i]
+            measure = base + math.log(max(1.0 + scale * distance[i], 1e-300))
+        flipped = _value(cloud, n + sign * w, measure) - inside - sign * prices[i]
         if flipped > best:
             best, found = flipped, i
     return found

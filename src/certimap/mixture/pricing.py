@@ -1,4 +1,4 @@
-"""Certified pricing of full-covariance clusters: max over sets S of c(S) - lambda(S), by the compiled kernel.
+"""Certified pricing of Gaussian clusters: max over sets S of c(S) - lambda(S), by the compiled kernel.
 
 `whiten` brings a problem into the kernel's form (W0 = I), `certify` proves that no admissible set is worth more than a
 target or finds one that is, `enumerate_columns` lists every set within a slack of it. The bound of a verdict holds at

@@ -12,7 +12,7 @@ from certimap.graph.compile import compile_model
 from certimap.mixture.clusters import IntArray
 from certimap.mixture.factor import mixture_model
 from certimap.mixture.kernel.gpu import DeviceChoice, device_finder
-from certimap.mixture.kernel.whitening import MAX_DIMENSION
+from certimap.mixture.kernel.whitening import FORMS, MAX_DIMENSION
 from certimap.mixture.problem import MixtureProblem
 from certimap.mixture.ranking import RANKING
 
@@ -22,7 +22,7 @@ MAX_ITEMS = 2000  # more, and the master's linear programs alone take minutes
 def provable(problem: MixtureProblem) -> bool:
     """Whether certified pricing knows problems of this kind."""
     return (
-        problem.prior.covariance_type == "full"
+        problem.prior.covariance_type in FORMS
         and problem.prior.dimension <= MAX_DIMENSION
         and len(problem.items) <= MAX_ITEMS
         and bool((problem.sample_weight > 0.0).all())

@@ -1,1 +1,1 @@
-"""Certified pricing of full-covariance clusters: C++ sources, their binding, whitening and root boxes."""
+"""Certified pricing of Gaussian clusters: C++ sources, their binding, whitening and root boxes."""

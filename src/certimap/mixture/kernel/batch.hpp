@@ -16,46 +16,45 @@ struct Pool {
 constexpr int EMPTY_SLOT = -1, LEAF_SLOT = -2;  // in place of a round
 constexpr int MARKS = 2;
 
-template <int D>
+template <class S>
 struct PoolRows {
-    typedef Shape<D> S;
-    static constexpr int HI = S::COORDINATES, HINT = 2 * S::COORDINATES, BOUND = HINT + 2 * D, SIZE = BOUND + 1;
-    static constexpr int SUM = SIZE + 1, SQUARE = SUM + D, PRICE = SQUARE + S::ENTRIES, COUNT = PRICE + 1;
+    static constexpr int HI = S::COORDINATES, HINT = 2 * S::COORDINATES, BOUND = HINT + 2 * S::D, SIZE = BOUND + 1;
+    static constexpr int SUM = SIZE + 1, SQUARE = SUM + S::D, PRICE = SQUARE + S::ENTRIES, COUNT = PRICE + 1;
 };
 
-template <int D>
-CM_FN void read_node(const Pool& pool, long long at, Node<D>& x, Inside<D>& in) {
-    typedef PoolRows<D> R;
+template <class S>
+CM_FN void read_node(const Pool& pool, long long at, Node<S>& x, Inside<S>& in) {
+    typedef PoolRows<S> R;
     const double* row = pool.real + at;
     const long long step = pool.capacity;
-    for (int k = 0; k < Shape<D>::COORDINATES; k++) x.lo[k] = row[k * step];
-    for (int k = 0; k < Shape<D>::COORDINATES; k++) x.hi[k] = row[(R::HI + k) * step];
-    for (int k = 0; k < 2 * D; k++) x.hint[k] = row[(R::HINT + k) * step];
+    for (int k = 0; k < S::COORDINATES; k++) x.lo[k] = row[k * step];
+    for (int k = 0; k < S::COORDINATES; k++) x.hi[k] = row[(R::HI + k) * step];
+    for (int k = 0; k < 2 * S::D; k++) x.hint[k] = row[(R::HINT + k) * step];
     x.bound = row[R::BOUND * step];
     in.size = row[R::SIZE * step];
-    for (int k = 0; k < D; k++) in.sum[k] = row[(R::SUM + k) * step];
-    for (int k = 0; k < Shape<D>::ENTRIES; k++) in.square[k] = row[(R::SQUARE + k) * step];
+    for (int k = 0; k < S::D; k++) in.sum[k] = row[(R::SUM + k) * step];
+    for (int k = 0; k < S::ENTRIES; k++) in.square[k] = row[(R::SQUARE + k) * step];
     in.price = row[R::PRICE * step];
 }
 
-template <int D>
-CM_FN void write_node(const Pool& pool, long long at, const Node<D>& x, const Inside<D>& in) {
-    typedef PoolRows<D> R;
+template <class S>
+CM_FN void write_node(const Pool& pool, long long at, const Node<S>& x, const Inside<S>& in) {
+    typedef PoolRows<S> R;
     double* row = pool.real + at;
     const long long step = pool.capacity;
-    for (int k = 0; k < Shape<D>::COORDINATES; k++) row[k * step] = x.lo[k];
-    for (int k = 0; k < Shape<D>::COORDINATES; k++) row[(R::HI + k) * step] = x.hi[k];
-    for (int k = 0; k < 2 * D; k++) row[(R::HINT + k) * step] = x.hint[k];
+    for (int k = 0; k < S::COORDINATES; k++) row[k * step] = x.lo[k];
+    for (int k = 0; k < S::COORDINATES; k++) row[(R::HI + k) * step] = x.hi[k];
+    for (int k = 0; k < 2 * S::D; k++) row[(R::HINT + k) * step] = x.hint[k];
     row[R::BOUND * step] = x.bound;
     row[R::SIZE * step] = in.size;
-    for (int k = 0; k < D; k++) row[(R::SUM + k) * step] = in.sum[k];
-    for (int k = 0; k < Shape<D>::ENTRIES; k++) row[(R::SQUARE + k) * step] = in.square[k];
+    for (int k = 0; k < S::D; k++) row[(R::SUM + k) * step] = in.sum[k];
+    for (int k = 0; k < S::ENTRIES; k++) row[(R::SQUARE + k) * step] = in.square[k];
     row[R::PRICE * step] = in.price;
 }
 
 // A slot takes the masks as they are; a bit of `item` (if >= 0) is cleared from the free ones and set inside if told so.
-template <int D>
-CM_FN void write_slot(const Pool& pool, long long at, const Node<D>& x, const Inside<D>& in, const unsigned* inside,
+template <class S>
+CM_FN void write_slot(const Pool& pool, long long at, const Node<S>& x, const Inside<S>& in, const unsigned* inside,
                       const unsigned* free, int stride, int words, int round, int origin, int item, bool enters) {
     write_node(pool, at, x, in);
     for (int c = 0; c < words; c++) {
@@ -68,19 +67,19 @@ CM_FN void write_slot(const Pool& pool, long long at, const Node<D>& x, const In
 }
 
 // Node `from[at]` leaves its successors in `to[slot]` and `to[slot + half]`. Returns 1 if this was its first round.
-template <int D, bool GROUPS>
-CM_FN int batch_step(const Problem<D>& P, const ItemTable<D, GROUPS>& table, const Pool& from, long long at,
+template <class S, bool GROUPS>
+CM_FN int batch_step(const Problem<S>& P, const ItemTable<S, GROUPS>& table, const Pool& from, long long at,
                      const Pool& to, long long slot, long long half, unsigned* inside, unsigned* free, int stride) {
-    Node<D> x;
-    Inside<D> in;
+    Node<S> x;
+    Inside<S> in;
     read_node(from, at, x, in);
     for (int c = 0; c < table.words; c++) {
         inside[c * stride] = from.word[c * from.capacity + at];
         free[c * stride] = from.word[(table.words + c) * from.capacity + at];
     }
     const int round = from.mark[at], origin = from.mark[from.capacity + at];
-    MaskItems<D, GROUPS> items(table, inside, free, stride);
-    Round<D, GROUPS, MaskItems<D, GROUPS>> step(P, items, in, x);
+    MaskItems<S, GROUPS> items(table, inside, free, stride);
+    Round<S, GROUPS, MaskItems<S, GROUPS>> step(P, items, in, x);
     const Verdict verdict = step.run(round);
     to.mark[slot] = to.mark[slot + half] = EMPTY_SLOT;
     if (verdict == AGAIN)
@@ -90,8 +89,8 @@ CM_FN int batch_step(const Problem<D>& P, const ItemTable<D, GROUPS>& table, con
     else if (verdict == BRANCH)
         for (int side = 0; side < 2; side++) {
             const int item = step.split.coordinate < 0 ? step.split.item : -1;
-            Node<D> child = x;
-            Inside<D> taken = in;
+            Node<S> child = x;
+            Inside<S> taken = in;
             cut_box(P, step.split, side, child);
             if (item >= 0 && side == 0) take_item(table.load(item), taken);
             write_slot(to, slot + side * half, child, taken, inside, free, stride, table.words, 0, origin, item,

@@ -74,10 +74,11 @@ class Batch:
         kernel = library()
         xp = device.arrays
         self.device = device
-        self.dimension, self.groups, self.items = problem.dimension, problem.groups, problem.items
+        self.dimension, self.form, self.groups = problem.dimension, problem.form, problem.groups
+        self.items = problem.items
         self.words = (self.items + 31) // 32
         shape = BatchShape()
-        kernel.certimap_batch_shape(self.dimension, self.groups, ctypes.byref(shape))
+        kernel.certimap_batch_shape(self.dimension, self.form, self.groups, ctypes.byref(shape))
         description = np.zeros(shape.problem_bytes, dtype=np.uint8)
         table = np.zeros((self.items, shape.record))
         kernel.certimap_batch_describe(
@@ -184,6 +185,7 @@ class HostDevice:
     def launch(self, batch: Batch, offset: int, count: int) -> None:
         library().certimap_batch_step(
             batch.dimension,
+            batch.form,
             batch.groups,
             ctypes.c_void_p(batch.problem.ctypes.data),
             ctypes.c_void_p(batch.table.ctypes.data),

@@ -14,25 +14,24 @@
 
 namespace certimap {
 
-template <int D>
+template <class S>
 struct Reference {
-    double mean[D], tau[D], slope[Shape<D>::SLOPES + 1];
+    double mean[S::D], tau[S::D], slope[S::SLOPES + 1];
     double half_log_det;
 };
 
 // What the box adds to the bound, by coordinate (`part`), and the sums A and C.
-template <int D>
+template <class S>
 struct Width {
-    double part[Shape<D>::COORDINATES];
+    double part[S::COORDINATES];
     double A, C;
 };
 
-template <int D>
-CM_FN void take_reference(const Node<D>& x, const Spread<D>& M, const double* half_log_lo,
-                          const double* half_log_hi, Reference<D>& r) {
-    typedef Shape<D> S;
+template <class S>
+CM_FN void take_reference(const Node<S>& x, const Spread<S>& M, const double* half_log_lo,
+                          const double* half_log_hi, Reference<S>& r) {
     r.half_log_det = 0.0;
-    for (int d = 0; d < D; d++) {
+    for (int d = 0; d < S::D; d++) {
         const double lo = x.lo[S::TAU + d], hi = x.hi[S::TAU + d];
         r.mean[d] = M.centre[d];
         r.tau[d] = 2.0 * lo * hi / (lo + hi);
@@ -42,15 +41,14 @@ CM_FN void take_reference(const Node<D>& x, const Spread<D>& M, const double* ha
     for (int k = 0; k < S::SLOPES; k++) r.slope[k] = 0.5 * (x.lo[S::SLOPE + k] + x.hi[S::SLOPE + k]);
 }
 
-template <int D>
-CM_FN void measure_width(const Problem<D>& P, const Node<D>& x, const Spread<D>& M, const Reference<D>& r,
-                         const double* half_log_lo, const double* half_log_hi, Width<D>& w) {
-    typedef Shape<D> S;
+template <class S>
+CM_FN void measure_width(const Problem<S>& P, const Node<S>& x, const Spread<S>& M, const Reference<S>& r,
+                         const double* half_log_lo, const double* half_log_hi, Width<S>& w) {
     const double nu = P.v + x.hi[S::SIZE], weight = P.b0 + x.hi[S::SIZE];
-    double deviation[D], half[D];
+    double deviation[S::D], half[S::D];
     for (int k = 0; k < S::COORDINATES; k++) w.part[k] = 0.0;
     w.A = 0.0;
-    for (int d = 0; d < D; d++) {
+    for (int d = 0; d < S::D; d++) {
         const double lo = x.lo[S::TAU + d], hi = x.hi[S::TAU + d], half_log = 0.5 * logarithm(r.tau[d]);
         const double a = r.tau[d] / lo, b = r.tau[d] / hi;
         const double spread = most(a - 2.0 * (half_log - half_log_lo[d]) - 1.0, b - 2.0 * (half_log - half_log_hi[d]) - 1.0);
@@ -58,8 +56,8 @@ CM_FN void measure_width(const Problem<D>& P, const Node<D>& x, const Spread<D>&
         w.A += most(spread, 0.0);
         // Db' Sigma_<d Db: by standard deviations, and by the independent residuals e_j of variance 1/tau_j.
         double by_deviation = 0.0, by_residual = 0.0, reach = 0.0;
-        Interval weight_of[D];
-        for (int j = d - 1; j >= 0; j--) {
+        Interval weight_of[S::D];
+        for (int j = d - 1; j >= S::first(d); j--) {
             const int k = S::SLOPE + slope(d, j);
             const double h = 0.5 * (x.hi[k] - x.lo[k]);
             by_deviation += h * deviation[j];
@@ -79,34 +77,39 @@ CM_FN void measure_width(const Problem<D>& P, const Node<D>& x, const Spread<D>&
         half[d] = 0.5 * (x.hi[S::MEAN + d] - x.lo[S::MEAN + d]);
     }
     w.C = 0.0;
-    for (int signs = 0; signs < (1 << (D - 1)); signs++) {
-        double corner[D], value = 0.0;
-        for (int d = 0; d < D; d++) {
+    for (int signs = 0; signs < (S::SLOPED ? 1 << (S::D - 1) : 1); signs++) {
+        double corner[S::D], value = 0.0;
+        for (int d = 0; d < S::D; d++) {
             corner[d] = d > 0 && (signs >> (d - 1) & 1) ? -half[d] : half[d];
             double e = corner[d];
-            for (int j = 0; j < d; j++) e -= r.slope[slope(d, j)] * corner[j];
+            for (int j = S::first(d); j < d; j++) e -= r.slope[slope(d, j)] * corner[j];
             value += r.tau[d] * square(e);
         }
         w.C = most(w.C, value);
     }
-    for (int d = 0; d < D; d++)
-        for (int j = 0; j <= d; j++)
+    for (int d = 0; d < S::D; d++)
+        for (int j = S::first(d); j <= d; j++)
             w.part[S::MEAN + j] += 0.5 * weight * r.tau[d] * square((j == d ? 1.0 : r.slope[slope(d, j)]) * half[j]);
+    if (P.free_tau() == 1)
+        for (int d = 1; d < S::D; d++) {
+            w.part[S::TAU] += w.part[S::TAU + d];
+            w.part[S::TAU + d] = 0.0;
+        }
     w.part[S::SIZE] = 0.125 * square(x.hi[S::SIZE] - x.lo[S::SIZE]) / (0.5 * (x.hi[S::SIZE] + x.lo[S::SIZE]) + P.a0 - 1.0);
 }
 
 // u' of one item (or LANES of them) at the reference.
-template <int D, bool GROUPS, class V>
-CM_FN V value_at(const Item<D, GROUPS, V>& item, const Reference<D>& r) {
-    V y[D], u = GROUPS ? item.weight * r.half_log_det - item.price : r.half_log_det - item.price;
-    for (int d = 0; d < D; d++) {
+template <class S, bool GROUPS, class V>
+CM_FN V value_at(const Item<S, GROUPS, V>& item, const Reference<S>& r) {
+    V y[S::D], u = GROUPS ? item.weight * r.half_log_det - item.price : r.half_log_det - item.price;
+    for (int d = 0; d < S::D; d++) {
         y[d] = item.y[d] - r.mean[d];
         V e = y[d];
-        for (int j = 0; j < d; j++) e = e - y[j] * r.slope[slope(d, j)];
+        for (int j = S::first(d); j < d; j++) e = e - y[j] * r.slope[slope(d, j)];
         V quadratic = square(e);
         if (GROUPS) {
             quadratic = quadratic * item.weight;
-            for (int k = 0; k <= d; k++) {
+            for (int k = S::first(d); k <= d; k++) {
                 V a = item.factor[entry(d, k)];
                 for (int j = k; j < d; j++) a = a - item.factor[entry(j, k)] * r.slope[slope(d, j)];
                 quadratic = quadratic + square(a);
@@ -118,7 +121,7 @@ CM_FN V value_at(const Item<D, GROUPS, V>& item, const Reference<D>& r) {
 }
 
 // The bound as a function of c: everything but the free items.
-template <int D>
+template <class S>
 struct Ledger {
     double constant, phi1, phi2, n1, n2, inside;
     double slack;  // rounding of everything
@@ -128,34 +131,33 @@ struct Ledger {
     }
 };
 
-template <int D>
-CM_FN double log_weight(const Problem<D>& P, double n) {  // log(m/Nt), and a stand-in for m = 0
+template <class S>
+CM_FN double log_weight(const Problem<S>& P, double n) {  // log(m/Nt), and a stand-in for m = 0
     const double m = n + P.a0 - 1.0;
     return m > 0.0 ? logarithm(m / P.Nt) : -1e3;
 }
 
-template <int D>
-CM_FN void open_ledger(const Problem<D>& P, const Node<D>& x, const Inside<D>& in, const Spread<D>& M,
-                       const Reference<D>& r, const Width<D>& w, double log_p1, double log_p2, double free_weight,
-                       Ledger<D>& L) {
-    typedef Shape<D> S;
+template <class S>
+CM_FN void open_ledger(const Problem<S>& P, const Node<S>& x, const Inside<S>& in, const Spread<S>& M,
+                       const Reference<S>& r, const Width<S>& w, double log_p1, double log_p2, double free_weight,
+                       Ledger<S>& L) {
     double trace = 0.0, gross = 0.0, residual = 0.0, level = magnitude(log_p1) + magnitude(log_p2) + P.largest_price + 1.0;
-    for (int d = 0; d < D; d++) {
-        double row[D], value = 0.0, norm = 0.0;
-        for (int j = 0; j < d; j++) row[j] = -r.slope[slope(d, j)];
+    for (int d = 0; d < S::D; d++) {
+        double row[S::D], value = 0.0, norm = 0.0;
+        for (int j = S::first(d); j < d; j++) row[j] = -r.slope[slope(d, j)];
         row[d] = 1.0;
-        for (int a = 0; a <= d; a++) {
+        for (int a = S::first(d); a <= d; a++) {
             norm += magnitude(row[a]);
             value += square(row[a]) * M.inner[entry(a, a)];
-            for (int b = 0; b < a; b++) value += 2.0 * row[a] * row[b] * M.inner[entry(a, b)];
+            for (int b = S::first(a); b < a; b++) value += 2.0 * row[a] * row[b] * M.inner[entry(a, b)];
         }
         trace += r.tau[d] * value;
         gross += r.tau[d] * square(norm) * M.error;
         level += magnitude(logarithm(r.tau[d]));
     }
-    for (int d = 0; d < D; d++) {
+    for (int d = 0; d < S::D; d++) {
         double e = P.reach[d];
-        for (int j = 0; j < d; j++) e += magnitude(r.slope[slope(d, j)]) * P.reach[j];
+        for (int j = S::first(d); j < d; j++) e += magnitude(r.slope[slope(d, j)]) * P.reach[j];
         e *= P.rounding;
         residual += e * root(2.0 * r.tau[d] * level) + r.tau[d] * e * e;
     }
@@ -164,11 +166,11 @@ CM_FN void open_ledger(const Problem<D>& P, const Node<D>& x, const Inside<D>& i
     L.n1 = x.lo[S::SIZE];
     L.n2 = x.hi[S::SIZE];
     L.inside = in.size;
-    L.constant = 0.5 * D * logarithm(P.b0) + (P.v + in.size) * r.half_log_det - 0.5 * trace - in.price;
+    L.constant = 0.5 * S::D * logarithm(P.b0) + (P.v + in.size) * r.half_log_det - 0.5 * trace - in.price;
     L.phi1 = (m1 > 0.0 ? m1 * log_p1 : 0.0) + 0.5 * (P.v + L.n1) * w.A + 0.5 * (P.b0 + L.n1) * w.C;
     L.phi2 = m2 * log_p2 + 0.5 * nu * w.A + 0.5 * weight * w.C;
     L.slack = gross + free_weight * residual +
-              P.rounding * ((nu + weight + m2 + free_weight + D) * level + nu * w.A + weight * w.C + trace);
+              P.rounding * ((nu + weight + m2 + free_weight + S::D) * level + nu * w.A + weight * w.C + trace);
 }
 
 }  // namespace certimap

@@ -58,8 +58,8 @@ def size_ranges(problem: WhitenedProblem, ratio: float = 1.5) -> list[tuple[floa
 def root_boxes(problem: WhitenedProblem, ranges: Sequence[tuple[float, float]]) -> BoxList:
     """Boxes that contain theta(S) of every nonempty set of the given sizes.
 
-    The mean lies between the extreme points and m0; I <= M_S <= M of all items bounds tau; for the slopes,
-    1 <= s_d = M_dd - b_d' M_<d b_d and M_<d >= I give |b_d|^2 <= M_dd - 1.
+    The mean lies between the extreme points and m0; I <= M_S <= M of all items bounds tau, which is 1 if it is known;
+    for the slopes, 1 <= s_d = M_dd - b_d' M_<d b_d and M_<d >= I give |b_d|^2 <= M_dd - 1.
     """
     D, grow = problem.dimension, 1.0 + 1e-9
     items = len(problem.weight)
@@ -70,16 +70,20 @@ def root_boxes(problem: WhitenedProblem, ranges: Sequence[tuple[float, float]]) 
     middle = (problem.b0 * problem.prior_mean + problem.weight @ problem.mean) / mass
     deviation, shift = problem.mean - middle, problem.prior_mean - middle
     whole = 1.0 + problem.weight @ deviation**2 + problem.b0 * shift**2 + (problem.factor**2).sum(axis=(0, 2))
-    variance = whole * grow
+    kind = problem.covariance_type
+    variance = (np.full(D, whole.mean()) if kind == "spherical" else whole) * grow
     limited = problem.plain and (problem.min_size > 0.0 or problem.max_size < items)
     lo, hi = [], []
     for n1, n2 in ranges:
         shift_lo = -_ANY_SHIFT if limited and 0.0 < problem.min_size >= n1 else 0.0
         shift_hi = _ANY_SHIFT if limited and items > problem.max_size <= n2 else 0.0
-        slopes = [math.sqrt(max(variance[d] - 1.0, 0.0)) * grow for d in range(1, D) for _ in range(d)]
-        tau = [(problem.v + n1) / (variance[d] * grow) for d in range(D)]
-        lo.append([n1, shift_lo, *(low - pad), *tau, *(-s for s in slopes)])
-        hi.append([n2, shift_hi, *(high + pad), *[(problem.v + n2) * grow] * D, *slopes])
+        reach = np.sqrt(np.maximum(variance - 1.0, 0.0)) * grow
+        slopes = [reach[d] for d in range(1, D) for _ in range(d)] if kind == "full" else []
+        tau = np.array([(problem.v + n1) / (variance * grow), np.full(D, (problem.v + n2) * grow)])
+        if kind == "known":
+            tau[:] = 1.0
+        lo.append([n1, shift_lo, *(low - pad), *tau[0], *(-s for s in slopes)])
+        hi.append([n2, shift_hi, *(high + pad), *tau[1], *slopes])
     count = len(ranges)
     return BoxList(
         np.array(lo, dtype=np.float64).reshape(count, -1),

@@ -11,7 +11,7 @@ from certimap.mixture.clusters import IntArray
 from certimap.mixture.kernel.boxes import BoxList
 from certimap.mixture.kernel.library import Limits, OpenList, PricingInput, SplitRecord, Summary, library
 from certimap.mixture.kernel.masks import open_list, unpack_words
-from certimap.mixture.kernel.whitening import WhitenedProblem
+from certimap.mixture.kernel.whitening import FORMS, WhitenedProblem
 from certimap.mixture.prior import FloatArray
 
 _MAX_ROUNDS = 3  # of contraction and bounding per node
@@ -84,10 +84,11 @@ class KernelProblem:
             self._arrays["conflict_items"] = np.ascontiguousarray(ends[:, 1])
         self.input = PricingInput(
             dimension=problem.dimension,
+            form=FORMS.index(problem.covariance_type),
             items=self.items,
             groups=int(not problem.plain),
             integral=int(problem.integral),
-            flips=int(problem.plain and problem.v >= problem.b0),
+            flips=int(problem.covariance_type == "full" and problem.plain and problem.v >= problem.b0),
             max_rounds=_MAX_ROUNDS,
             a0=problem.a0,
             b0=problem.b0,

@@ -13,23 +13,22 @@
 
 namespace certimap {
 
-template <int D, bool GROUPS>
+template <class S, bool GROUPS>
 struct Classifier {
-    typedef Shape<D> S;
-    double mean_lo[D], mean_hi[D], slope_lo[S::SLOPES + 1], slope_hi[S::SLOPES + 1], tau_lo[D];
+    double mean_lo[S::D], mean_hi[S::D], slope_lo[S::SLOPES + 1], slope_hi[S::SLOPES + 1], tau_lo[S::D];
     // max over tau of (log tau - tau x)/2 as the largest of four lines in x, min as the smaller of two
-    double above[D][4], steep[D][4];
+    double above[S::D][4], steep[S::D][4];
     double base_hi, base_lo, margin;
     double plus_constant = 0.0, plus_factor = 0.0, minus_constant = 0.0, minus_factor = 0.0, nu = 0.0;
-    bool flips, removable;
+    bool flips, removable, joint;  // one tau stands for all
     double slack, spare_below, spare_above, shift_lo, shift_hi;
 
-    CM_FN void prepare(const Problem<D>& P, const Node<D>& x, const double* half_log_lo, const double* half_log_hi,
+    CM_FN void prepare(const Problem<S>& P, const Node<S>& x, const double* half_log_lo, const double* half_log_hi,
                        double log_p_lo, double log_p_hi) {
         double scale = magnitude(log_p_lo) + magnitude(log_p_hi) + P.largest_price + 1.0;
-        for (int d = 0; d < D; d++) {
+        for (int d = 0; d < S::D; d++) {
             double e = P.reach[d];
-            for (int j = 0; j < d; j++) {
+            for (int j = S::first(d); j < d; j++) {
                 const int k = slope(d, j);
                 slope_lo[k] = x.lo[S::SLOPE + k];
                 slope_hi[k] = x.hi[S::SLOPE + k];
@@ -43,6 +42,7 @@ struct Classifier {
             scale += magnitude(half_log_lo[d]) + magnitude(half_log_hi[d]);
         }
         margin = P.rounding * scale;
+        joint = !S::SLOPED && P.form == SPHERICAL;
         slack = P.slack;
         base_hi = log_p_hi + 1.0 + margin + (GROUPS ? 0.0 : slack);
         base_lo = log_p_lo + 1.0 - margin - (GROUPS ? 0.0 : slack);
@@ -73,18 +73,18 @@ struct Classifier {
         }
     }
 
-    CM_FN void flip_constants(const Problem<D>& P, double least_size, double n) {
+    CM_FN void flip_constants(const Problem<S>& P, double least_size, double n) {
         const double m = n + P.a0 - 1.0, k = P.b0 + n;
         nu = P.v + n;
         removable = least_size >= 2.0;
         minus_factor = k / ((k + 1.0) * nu);
         minus_constant = (m + 1.0) * logarithm((m + 1.0) / m) - 1.0 +
-                         0.5 * D * ((nu + 1.0) * logarithm((nu + 1.0) / nu) - 1.0);
+                         0.5 * S::D * ((nu + 1.0) * logarithm((nu + 1.0) / nu) - 1.0);
         plus_factor = removable ? k / ((k - 1.0) * nu) : 0.0;
         plus_constant = 0.0;
         if (removable)
             plus_constant = (m - 1.0) * logarithm((m - 1.0) / m) + 1.0 +
-                            0.5 * D * ((nu - 1.0) * logarithm((nu - 1.0) / nu) + 1.0);
+                            0.5 * S::D * ((nu - 1.0) * logarithm((nu - 1.0) / nu) + 1.0);
         // (m+-1) log(1 +- 1/m) cancels its constant.
         minus_constant -= margin;
         plus_constant -= margin;
@@ -92,12 +92,14 @@ struct Classifier {
 
     // Bounds of u over the box, slack and margin included, and the least sum_d tau_d e_d^2.
     template <class V>
-    CM_FN void interval(const Item<D, GROUPS, V>& item, V& low, V& high, V& least_r) const {
-        V left[D], right[D];
+    CM_FN void interval(const Item<S, GROUPS, V>& item, V& low, V& high, V& least_r) const {
+        V left[S::D], right[S::D];
         high = GROUPS ? item.weight * base_hi + slack - item.price : base_hi - item.price;
         low = GROUPS ? item.weight * base_lo - slack - item.price : base_lo - item.price;
         least_r = spread<V>(0.0);
-        for (int d = 0; d < D; d++) {
+        V tops[4], bottoms[2];
+        for (int k = 0; k < 4; k++) tops[k] = bottoms[k / 2] = spread<V>(0.0);
+        for (int d = 0; d < S::D; d++) {
             left[d] = item.y[d] - mean_hi[d];
             right[d] = item.y[d] - mean_lo[d];
             V smallest, largest;
@@ -105,20 +107,22 @@ struct Classifier {
             if (GROUPS) {
                 smallest = smallest * item.weight;
                 largest = largest * item.weight;
-                for (int k = 0; k <= d; k++) {
-                    V column[D], a, b;
-                    for (int j = 0; j <= d; j++) column[j] = j < k ? spread<V>(0.0) : item.factor[entry(j, k)];
+                for (int k = S::first(d); k <= d; k++) {
+                    V column[S::D], a, b;
+                    for (int j = S::first(d); j <= d; j++) column[j] = j < k ? spread<V>(0.0) : item.factor[entry(j, k)];
                     residual(d, column, column, a, b);
                     smallest = smallest + a;
                     largest = largest + b;
                 }
             }
             const V w = GROUPS ? item.weight : spread<V>(1.0);
-            V top = w * above[d][0] - smallest * steep[d][0];
-            for (int k = 1; k < 4; k++) top = most(top, w * above[d][k] - smallest * steep[d][k]);
-            high = high + top;
-            low = low + least(w * above[d][0] - largest * steep[d][0], w * above[d][1] - largest * steep[d][1]);
             least_r = least_r + smallest * tau_lo[d];
+            for (int k = 0; k < 4; k++) tops[k] = tops[k] + (w * above[d][k] - smallest * steep[d][k]);
+            for (int k = 0; k < 2; k++) bottoms[k] = bottoms[k] + (w * above[d][k] - largest * steep[d][k]);
+            if (joint && d + 1 < S::D) continue;
+            high = high + most(most(tops[0], tops[1]), most(tops[2], tops[3]));
+            low = low + least(bottoms[0], bottoms[1]);
+            for (int k = 0; k < 4; k++) tops[k] = bottoms[k / 2] = spread<V>(0.0);
         }
     }
 
@@ -126,7 +130,7 @@ struct Classifier {
     template <class V>
     CM_FN void residual(int d, const V* left, const V* right, V& smallest, V& largest) const {
         V e_lo = left[d], e_hi = right[d];
-        for (int j = 0; j < d; j++) {
+        for (int j = S::first(d); j < d; j++) {
             const int k = slope(d, j);
             const V a = left[j] * slope_lo[k], b = right[j] * slope_lo[k];
             const V c = left[j] * slope_hi[k], e = right[j] * slope_hi[k];
@@ -138,7 +142,7 @@ struct Classifier {
     }
 
     template <class V>
-    CM_FN V verdict(const Item<D, GROUPS, V>& item) const {
+    CM_FN V verdict(const Item<S, GROUPS, V>& item) const {
         V low, high, r;
         interval(item, low, high, r);
         const V none = spread<V>(FREE), inside = spread<V>(IN), outside = spread<V>(OUT);

@@ -29,11 +29,21 @@ CM_FN double tighten(double& lo, double& hi, double new_lo, double new_hi) {
     return before > 1e-12 ? 1.0 - (hi - lo) / before : 0.0;
 }
 
-// Pivots of the Cholesky factorisation of a symmetric matrix.
-template <int D>
-CM_FN void pivots(const double* M, double* pivot) {
-    double L[Shape<D>::ENTRIES];
-    for (int i = 0; i < D; i++)
+// The diagonal of a matrix; where all tau are equal, its mean for every entry.
+template <class S>
+CM_FN void diagonal(const Problem<S>& P, const double* M, double* out) {
+    double sum = 0.0;
+    for (int d = 0; d < S::D; d++) sum += out[d] = M[entry(d, d)];
+    if (!S::SLOPED && P.form == SPHERICAL)
+        for (int d = 0; d < S::D; d++) out[d] = sum / S::D;
+}
+
+// nu/tau(S) of M_S: the pivots of its Cholesky factorisation, or, without slopes, its diagonal.
+template <class S>
+CM_FN void pivots(const Problem<S>& P, const double* M, double* pivot) {
+    if (!S::SLOPED) return diagonal(P, M, pivot);
+    double L[S::ENTRIES];
+    for (int i = 0; i < S::D; i++)
         for (int j = 0; j <= i; j++) {
             double s = M[entry(i, j)];
             for (int k = 0; k < j; k++) s -= L[entry(i, k)] * L[entry(j, k)] * pivot[k];
@@ -45,20 +55,19 @@ CM_FN void pivots(const double* M, double* pivot) {
 }
 
 // Both contractions return false if nothing is left, and add to `shrink` the shares of the widths they cut off.
-template <int D, bool GROUPS, class Items>
-CM_FN bool contract_mean(const Problem<D>& P, const Items& items, const Inside<D>& in, Node<D>& x, double k1,
+template <class S, bool GROUPS, class Items>
+CM_FN bool contract_mean(const Problem<S>& P, const Items& items, const Inside<S>& in, Node<S>& x, double k1,
                          double k2, int passes, double& shrink) {
     typedef typename Items::V V;
-    typedef Shape<D> S;
     const double c = P.b0 + in.size;
-    double before[D];
-    for (int d = 0; d < D; d++) before[d] = x.hi[S::MEAN + d] - x.lo[S::MEAN + d];
+    double before[S::D];
+    for (int d = 0; d < S::D; d++) before[d] = x.hi[S::MEAN + d] - x.lo[S::MEAN + d];
     for (int pass = 0; pass < passes; pass++) {
-        V excess[D], lack[D], above[D], below[D];
+        V excess[S::D], lack[S::D], above[S::D], below[S::D];
         const V zero = spread<V>(0.0);
-        for (int d = 0; d < D; d++) excess[d] = lack[d] = above[d] = below[d] = zero;
-        items.each([&](const Item<D, GROUPS, V>& item, int) {
-            for (int d = 0; d < D; d++) {
+        for (int d = 0; d < S::D; d++) excess[d] = lack[d] = above[d] = below[d] = zero;
+        items.each([&](const Item<S, GROUPS, V>& item, int) {
+            for (int d = 0; d < S::D; d++) {
                 const V up = item.y[d] - x.hint[2 * d], down = x.hint[2 * d + 1] - item.y[d];
                 excess[d] = excess[d] + item.weight * most(up, zero);
                 above[d] = above[d] + choose(up > 0.0, item.weight, zero);
@@ -66,7 +75,7 @@ CM_FN bool contract_mean(const Problem<D>& P, const Items& items, const Inside<D
                 below[d] = below[d] + choose(down > 0.0, item.weight, zero);
             }
         });
-        for (int d = 0; d < D; d++) {
+        for (int d = 0; d < S::D; d++) {
             const double pad = P.rounding * 8.0 * P.reach[d];
             for (int side = 0; side < 2; side++) {
                 // The lower side is the upper side of -y.
@@ -87,7 +96,7 @@ CM_FN bool contract_mean(const Problem<D>& P, const Items& items, const Inside<D
             }
         }
     }
-    for (int d = 0; d < D; d++) {
+    for (int d = 0; d < S::D; d++) {
         const double after = x.hi[S::MEAN + d] - x.lo[S::MEAN + d];
         if (after < 0.0) return false;
         if (before[d] > 1e-12) shrink += 1.0 - after / before[d];
@@ -96,45 +105,45 @@ CM_FN bool contract_mean(const Problem<D>& P, const Items& items, const Inside<D
 }
 
 // Bounds of M_S over the node, taken about the centre of the mean box, and its pivots over I and over I + F.
-template <int D>
+template <class S>
 struct Spread {
-    double centre[D];
-    double inner[Shape<D>::ENTRIES];  // I, the prior and W0 about the centre
+    double centre[S::D];
+    double inner[S::ENTRIES];  // I, the prior and W0 about the centre
     double error;                     // of any entry of `inner`
-    double lo[Shape<D>::ENTRIES], hi[Shape<D>::ENTRIES];
-    double pivot_lo[D], pivot_hi[D];
+    double lo[S::ENTRIES], hi[S::ENTRIES];
+    double pivot_lo[S::D], pivot_hi[S::D];
 };
 
-template <int D, bool GROUPS, class Items>
-CM_FN void spread_bounds(const Problem<D>& P, const Items& items, const Inside<D>& in, const Node<D>& x,
-                         double free_weight, Spread<D>& M) {
+template <class S, bool GROUPS, class Items>
+CM_FN void spread_bounds(const Problem<S>& P, const Items& items, const Inside<S>& in, const Node<S>& x,
+                         double free_weight, Spread<S>& M) {
     typedef typename Items::V V;
-    typedef Shape<D> S;
     const double weight = P.b0 + in.size;
-    double offset[D], M_in[S::ENTRIES], M_all[S::ENTRIES], largest = 0.0;
-    for (int a = 0; a < D; a++) M.centre[a] = 0.5 * (x.lo[S::MEAN + a] + x.hi[S::MEAN + a]);
-    for (int a = 0; a < D; a++) {
+    double offset[S::D], M_in[S::ENTRIES], M_all[S::ENTRIES], largest = 0.0;
+    for (int a = 0; a < S::D; a++) M.centre[a] = 0.5 * (x.lo[S::MEAN + a] + x.hi[S::MEAN + a]);
+    for (int a = 0; a < S::D; a++) {
         offset[a] = in.sum[a] - weight * M.centre[a];
-        for (int b = 0; b <= a; b++)
+        for (int b = S::first(a); b <= a; b++)
             M.inner[entry(a, b)] = in.square[entry(a, b)] - in.sum[a] * M.centre[b] - in.sum[b] * M.centre[a] +
                                    weight * M.centre[a] * M.centre[b];
         largest = most(largest, in.square[entry(a, a)] + weight * square(M.centre[a]));
     }
     M.error = 8.0 * P.rounding * largest;
-    V up[S::ENTRIES], down[S::ENTRIES], first[D];
+    if (P.free_tau() == 0) return;
+    V up[S::ENTRIES], down[S::ENTRIES], first[S::D];
     const V zero = spread<V>(0.0);
     for (int k = 0; k < S::ENTRIES; k++) up[k] = down[k] = zero;
-    for (int d = 0; d < D; d++) first[d] = zero;
-    items.each([&](const Item<D, GROUPS, V>& item, int) {
-        V y[D], wy[D];
-        for (int a = 0; a < D; a++) {
+    for (int d = 0; d < S::D; d++) first[d] = zero;
+    items.each([&](const Item<S, GROUPS, V>& item, int) {
+        V y[S::D], wy[S::D];
+        for (int a = 0; a < S::D; a++) {
             y[a] = item.y[a] - M.centre[a];
             wy[a] = y[a] * item.weight;
             first[a] = first[a] + wy[a];
-            for (int b = 0; b <= a; b++) {
+            for (int b = S::first(a); b <= a; b++) {
                 V product = wy[a] * y[b];
                 if (GROUPS)
-                    for (int k = 0; k <= b; k++)
+                    for (int k = S::first(b); k <= b; k++)
                         product = product + item.factor[entry(a, k)] * item.factor[entry(b, k)];
                 if (a == b)
                     up[entry(a, a)] = up[entry(a, a)] + product;
@@ -145,10 +154,10 @@ CM_FN void spread_bounds(const Problem<D>& P, const Items& items, const Inside<D
             }
         }
     });
-    for (int a = 0; a < D; a++) largest = most(largest, total(up[entry(a, a)]));
-    const double error = 8.0 * P.rounding * largest + M.error, blur = 2.0 * D * error + P.rounding;
-    for (int a = 0; a < D; a++)
-        for (int b = 0; b <= a; b++) {
+    for (int a = 0; a < S::D; a++) largest = most(largest, total(up[entry(a, a)]));
+    const double error = 8.0 * P.rounding * largest + M.error, blur = 2.0 * S::D * error + P.rounding;
+    for (int a = 0; a < S::D; a++)
+        for (int b = S::first(a); b <= a; b++) {
             const int k = entry(a, b);
             const double plus = total(up[k]), minus = total(down[k]);
             const double shift = (P.b0 + x.hi[S::SIZE]) * 0.25 * (x.hi[S::MEAN + a] - x.lo[S::MEAN + a]) *
@@ -159,23 +168,35 @@ CM_FN void spread_bounds(const Problem<D>& P, const Items& items, const Inside<D
             M_all[k] = M.inner[k] + plus + minus -
                        (offset[a] + total(first[a])) * (offset[b] + total(first[b])) / (weight + free_weight);
         }
-    pivots<D>(M_in, M.pivot_lo);
-    pivots<D>(M_all, M.pivot_hi);
+    double least_diagonal[S::D], largest_diagonal[S::D];
+    diagonal(P, M.lo, least_diagonal);
+    diagonal(P, M.hi, largest_diagonal);
+    pivots(P, M_in, M.pivot_lo);
+    pivots(P, M_all, M.pivot_hi);
     // M >= I, so an error of size `blur` in M is a relative one (and NaN loses every comparison).
-    for (int d = 0; d < D; d++) {
+    for (int d = 0; d < S::D; d++) {
         M.pivot_lo[d] = most(M.pivot_lo[d] * (1.0 - blur), 1.0);
-        M.pivot_hi[d] = blur < 0.5 ? least(M.pivot_hi[d] / (1.0 - blur), M.hi[entry(d, d)]) : M.hi[entry(d, d)];
+        M.pivot_hi[d] = blur < 0.5 ? least(M.pivot_hi[d] / (1.0 - blur), largest_diagonal[d]) : largest_diagonal[d];
     }
-    M.pivot_lo[0] = most(M.pivot_lo[0], M.lo[0]);
+    M.pivot_lo[0] = most(M.pivot_lo[0], least_diagonal[0]);
 }
 
-template <int D>
-CM_FN bool contract_spread(const Problem<D>& P, const Spread<D>& M, Node<D>& x, double& shrink) {
-    typedef Shape<D> S;
+// Where one precision stands for all, its box does.
+template <class S>
+CM_FN void share_tau(const Problem<S>& P, Node<S>& x) {
+    if (S::SLOPED || P.form != SPHERICAL) return;
+    for (int d = 1; d < S::D; d++) {
+        x.lo[S::TAU + d] = x.lo[S::TAU];
+        x.hi[S::TAU + d] = x.hi[S::TAU];
+    }
+}
+
+template <class S>
+CM_FN bool contract_spread(const Problem<S>& P, const Spread<S>& M, Node<S>& x, double& shrink) {
     const double out = 1.0 + P.rounding;
     double& n1 = x.lo[S::SIZE];
     double& n2 = x.hi[S::SIZE];
-    for (int d = 0; d < D; d++) {
+    for (int d = 0; d < P.free_tau(); d++) {
         double& lo = x.lo[S::TAU + d];
         double& hi = x.hi[S::TAU + d];
         // log(hi/lo) measures a precision box; its linear stand-in is enough to count progress.
@@ -190,9 +211,10 @@ CM_FN bool contract_spread(const Problem<D>& P, const Spread<D>& M, Node<D>& x, 
         n2 = least(n2, P.integral ? round_down(most_n) : most_n);
         if (n1 > n2) return false;
     }
+    share_tau(P, x);
     Interval cross[S::SLOPES + 1];  // r_j.M_{.,d} for d > j
-    for (int d = 1; d < D; d++)
-        for (int j = 0; j < d; j++) {
+    for (int d = 1; d < S::D; d++)
+        for (int j = S::first(d); j < d; j++) {
             Interval c = {M.lo[entry(d, j)], M.hi[entry(d, j)]};
             double scale = size_of(c);
             for (int i = 0; i < j; i++) {
@@ -204,8 +226,8 @@ CM_FN bool contract_spread(const Problem<D>& P, const Spread<D>& M, Node<D>& x, 
             }
             cross[slope(d, j)] = {c.lo - P.rounding * scale, c.hi + P.rounding * scale};
         }
-    for (int d = 1; d < D; d++)
-        for (int j = d - 1; j >= 0; j--) {
+    for (int d = 1; d < S::D; d++)
+        for (int j = d - 1; j >= S::first(d); j--) {
             Interval c = cross[slope(d, j)];
             double scale = size_of(c);
             for (int k = j + 1; k < d; k++) {

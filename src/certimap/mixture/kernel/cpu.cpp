@@ -22,34 +22,34 @@ struct Search {
     virtual void record(SplitRecord* out) const = 0;
 };
 
-template <int D, bool GROUPS>
+template <class S, bool GROUPS>
 struct SearchOf : Search {
-    Outcome<D> outcome;
+    Outcome<S> outcome;
     int words;
 
     SearchOf(const PricingInput& in, const OpenList& roots, const Limits& limits) : words((in.items + 63) / 64) {
-        const Instance<D, GROUPS> instance = read(in);
-        std::vector<OpenNode<D>> nodes((size_t)roots.count);
+        const Instance<S, GROUPS> instance = read(in);
+        std::vector<OpenNode<S>> nodes((size_t)roots.count);
         for (int64_t r = 0; r < roots.count; r++) {
-            OpenNode<D>& node = nodes[r];
-            node.x = read_root<D>(roots, r);
+            OpenNode<S>& node = nodes[r];
+            node.x = read_root<S>(roots, r);
             node.inside.assign(roots.inside + r * words, roots.inside + (r + 1) * words);
             node.free.assign(roots.free + r * words, roots.free + (r + 1) * words);
         }
-        outcome = Driver<D, GROUPS>(instance, limits).run(std::move(nodes));
+        outcome = Driver<S, GROUPS>(instance, limits).run(std::move(nodes));
     }
 
-    static Instance<D, GROUPS> read(const PricingInput& in) {
-        typedef Columns<D, GROUPS> Data;
-        Instance<D, GROUPS> instance;
-        instance.problem = read_problem<D>(in);
-        instance.prior = read_prior<D>(in);
+    static Instance<S, GROUPS> read(const PricingInput& in) {
+        typedef Columns<S, GROUPS> Data;
+        Instance<S, GROUPS> instance;
+        instance.problem = read_problem<S>(in);
+        instance.prior = read_prior<S>(in);
         instance.items = in.items;
         instance.conflicts = {in.conflict_start, in.conflict_items};
         Data& all = instance.all;
         all.allocate(in.items);
         for (int i = 0; i < in.items; i++) {
-            for (int d = 0; d < D; d++) all.column(d)[i] = in.y[(size_t)d * in.items + i];
+            for (int d = 0; d < S::D; d++) all.column(d)[i] = in.y[(size_t)d * in.items + i];
             all.column(Data::PRICE)[i] = in.price[i];
             if (!GROUPS) continue;
             all.column(Data::WEIGHT)[i] = in.weight[i];
@@ -66,9 +66,9 @@ struct SearchOf : Search {
                 (int64_t)outcome.found.size(), (int64_t)outcome.record.size()};
     }
     void open(OpenList* list) const override {
-        constexpr int C = Shape<D>::COORDINATES;
+        constexpr int C = S::COORDINATES;
         for (size_t r = 0; r < outcome.open.size(); r++) {
-            const OpenNode<D>& node = outcome.open[r];
+            const OpenNode<S>& node = outcome.open[r];
             std::copy(node.x.lo, node.x.lo + C, list->lo + r * C);
             std::copy(node.x.hi, node.x.hi + C, list->hi + r * C);
             list->bound[r] = node.x.bound;
@@ -88,26 +88,14 @@ struct SearchOf : Search {
     }
 };
 
-template <int D>
-Search* start(const PricingInput& in, const OpenList& roots, const Limits& limits) {
-    if (in.groups) return new SearchOf<D, true>(in, roots, limits);
-    return new SearchOf<D, false>(in, roots, limits);
-}
-
 }  // namespace
 
 extern "C" {
 
 Search* certimap_pricing_run(const PricingInput* in, const OpenList* roots, const Limits* limits) {
-    switch (in->dimension) {
-        case 1: return start<1>(*in, *roots, *limits);
-        case 2: return start<2>(*in, *roots, *limits);
-        case 3: return start<3>(*in, *roots, *limits);
-        case 4: return start<4>(*in, *roots, *limits);
-        case 5: return start<5>(*in, *roots, *limits);
-        case 6: return start<6>(*in, *roots, *limits);
-        default: return nullptr;
-    }
+    return dispatch(in->dimension, in->form, in->groups, [&](auto kind) -> Search* {
+        return new SearchOf<typename decltype(kind)::S, decltype(kind)::GROUPS>(*in, *roots, *limits);
+    });
 }
 void certimap_pricing_summary(const Search* search, Summary* out) { *out = search->summary(); }
 void certimap_pricing_open(const Search* search, OpenList* out) { search->open(out); }

@@ -34,20 +34,20 @@ struct SplitRecord {
     int64_t nodes;  // searched below, itself included if it was not split
 };
 
-template <int D>
+template <class S>
 struct Outcome {
     Status status = CERTIFIED;
     double bound = -1e300;  // of every set of the roots, valid at any stop
     int64_t nodes = 0;
-    std::vector<OpenNode<D>> open;
+    std::vector<OpenNode<S>> open;
     std::vector<Found> found;
     std::vector<SplitRecord> record;
 };
 
-template <int D, bool GROUPS>
+template <class S, bool GROUPS>
 class Driver {
   public:
-    Driver(const Instance<D, GROUPS>& instance, const Limits& limits) : instance_(instance), limits_(limits) {
+    Driver(const Instance<S, GROUPS>& instance, const Limits& limits) : instance_(instance), limits_(limits) {
         stop_.interrupt = limits.interrupt;
         stop_.has_deadline = limits.seconds >= 0.0;
         stop_.deadline = std::chrono::steady_clock::now();
@@ -56,7 +56,7 @@ class Driver {
                 std::chrono::duration<double>(limits.seconds));
     }
 
-    Outcome<D> run(std::vector<OpenNode<D>> roots) {
+    Outcome<S> run(std::vector<OpenNode<S>> roots) {
         for (auto& root : roots) {
             root.origin = (int32_t)out_.record.size();
             root.serial = serial_++;
@@ -72,7 +72,7 @@ class Driver {
   private:
     static constexpr int WAVE = 256;
 
-    static bool larger(const OpenNode<D>& a, const OpenNode<D>& b) {
+    static bool larger(const OpenNode<S>& a, const OpenNode<S>& b) {
         return a.x.bound != b.x.bound ? a.x.bound > b.x.bound : a.serial < b.serial;
     }
 
@@ -93,14 +93,14 @@ class Driver {
     }
 
     void open_up() {
-        Tree<D, GROUPS> tree(instance_);
-        auto smaller = [](const OpenNode<D>& a, const OpenNode<D>& b) { return larger(b, a); };
+        Tree<S, GROUPS> tree(instance_);
+        auto smaller = [](const OpenNode<S>& a, const OpenNode<S>& b) { return larger(b, a); };
         std::make_heap(out_.open.begin(), out_.open.end(), smaller);
         while (!out_.open.empty() && (int)out_.open.size() < limits_.opening && !halted()) {
             std::pop_heap(out_.open.begin(), out_.open.end(), smaller);
-            const OpenNode<D> node = out_.open.back();
+            const OpenNode<S> node = out_.open.back();
             out_.open.pop_back();
-            TaskResult<D> result;
+            TaskResult<S> result;
             Split split;
             if (tree.expand(node, result, split) == BRANCH) {
                 SplitRecord& parent = out_.record[node.origin];
@@ -123,16 +123,16 @@ class Driver {
         auto& open = out_.open;
         const int tasks = (int)std::min<size_t>(open.size(), WAVE);
         // A long list is worked off rather than refined further: larger pieces, deepest first.
-        int64_t quantum = open.size() < 20000 ? 20000 : open.size() < 200000 ? 400000 : INT64_MAX;
+        int64_t quantum = open.size() < 20000 ? 500 : open.size() < 200000 ? 400000 : INT64_MAX;
         if (limits_.max_nodes >= 0)
             quantum = std::min(quantum, std::max<int64_t>(1, (limits_.max_nodes - out_.nodes) / tasks));
         std::partial_sort(open.begin(), open.begin() + tasks, open.end(), larger);
-        std::vector<OpenNode<D>> batch(std::make_move_iterator(open.begin()), std::make_move_iterator(open.begin() + tasks));
+        std::vector<OpenNode<S>> batch(std::make_move_iterator(open.begin()), std::make_move_iterator(open.begin() + tasks));
         open.erase(open.begin(), open.begin() + tasks);
-        std::vector<TaskResult<D>> results(batch.size());
+        std::vector<TaskResult<S>> results(batch.size());
         std::atomic<size_t> next(0);
         auto work = [&]() {
-            Tree<D, GROUPS> tree(instance_);
+            Tree<S, GROUPS> tree(instance_);
             for (size_t k = next++; k < batch.size(); k = next++)
                 tree.search(batch[k], quantum, stop_, limits_.enumerate != 0, limits_.max_found, results[k]);
         };
@@ -143,7 +143,7 @@ class Driver {
         for (size_t k = 0; k < batch.size(); k++) commit(results[k], batch[k].origin);
     }
 
-    void commit(TaskResult<D>& result, int32_t origin) {
+    void commit(TaskResult<S>& result, int32_t origin) {
         out_.nodes += result.nodes;
         out_.record[origin].nodes += result.nodes;
         for (auto& node : result.open) {
@@ -166,10 +166,10 @@ class Driver {
         }
     }
 
-    const Instance<D, GROUPS>& instance_;
+    const Instance<S, GROUPS>& instance_;
     Limits limits_;
     StopSignal stop_;
-    Outcome<D> out_;
+    Outcome<S> out_;
     int64_t serial_ = 0;
 };
 

@@ -9,11 +9,11 @@
 namespace certimap {
 
 // Columns of item data; rows beyond the items in use are readable padding.
-template <int D, bool GROUPS>
+template <class S, bool GROUPS>
 struct Columns {
-    static constexpr int PRICE = D, WEIGHT = D + 1, JOIN = D + 2, FACTOR = D + 3;
-    static constexpr int FACTORS = GROUPS ? Shape<D>::ENTRIES : 0;
-    static constexpr int COUNT = GROUPS ? FACTOR + FACTORS : D + 1;  // points need y and price only
+    static constexpr int PRICE = S::D, WEIGHT = S::D + 1, JOIN = S::D + 2, FACTOR = S::D + 3;
+    static constexpr int FACTORS = GROUPS ? S::ENTRIES : 0;
+    static constexpr int COUNT = GROUPS ? FACTOR + FACTORS : S::D + 1;  // points need y and price only
     std::vector<double> store;
     std::vector<int32_t> id;
     size_t rows = 0;
@@ -26,9 +26,9 @@ struct Columns {
     double* column(int k) { return store.data() + rows * k; }
     const double* column(int k) const { return store.data() + rows * k; }
 
-    CM_FN Item<D, GROUPS, Pack> load(int at, int n) const {
-        Item<D, GROUPS, Pack> item;
-        for (int d = 0; d < D; d++) __builtin_memcpy(&item.y[d], column(d) + at, sizeof(Pack));
+    CM_FN Item<S, GROUPS, Pack> load(int at, int n) const {
+        Item<S, GROUPS, Pack> item;
+        for (int d = 0; d < S::D; d++) __builtin_memcpy(&item.y[d], column(d) + at, sizeof(Pack));
         __builtin_memcpy(&item.price, column(PRICE) + at, sizeof(Pack));
         if (GROUPS) __builtin_memcpy(&item.weight, column(WEIGHT) + at, sizeof(Pack));
         if (GROUPS) __builtin_memcpy(&item.free_to_join, column(JOIN) + at, sizeof(Pack));
@@ -40,19 +40,19 @@ struct Columns {
     }
 };
 
-template <int D, bool GROUPS>
-CM_FN void take_inside(const Columns<D, GROUPS>& from, int i, Inside<D>& in) {
-    typedef Columns<D, GROUPS> C;
+template <class S, bool GROUPS>
+CM_FN void take_inside(const Columns<S, GROUPS>& from, int i, Inside<S>& in) {
+    typedef Columns<S, GROUPS> C;
     const double w = GROUPS ? from.column(C::WEIGHT)[i] : 1.0;
     in.size += w;
     in.price += from.column(C::PRICE)[i];
-    for (int a = 0; a < D; a++) {
+    for (int a = 0; a < S::D; a++) {
         const double wy = w * from.column(a)[i];
         in.sum[a] += wy;
-        for (int b = 0; b <= a; b++) {
+        for (int b = S::first(a); b <= a; b++) {
             double product = wy * from.column(b)[i];
             if (GROUPS)
-                for (int k = 0; k <= b; k++)
+                for (int k = S::first(b); k <= b; k++)
                     product += from.column(C::FACTOR + entry(a, k))[i] * from.column(C::FACTOR + entry(b, k))[i];
             in.square[entry(a, b)] += product;
         }
@@ -65,11 +65,11 @@ struct Conflicts {
     const int32_t* items = nullptr;
 };
 
-template <int D, bool GROUPS>
+template <class S, bool GROUPS>
 class FreeItems {
   public:
     typedef Pack V;
-    typedef Columns<D, GROUPS> Data;
+    typedef Columns<S, GROUPS> Data;
 
     // `scratch` holds one double per item and serves one node at a time.
     void bind(Data* own, double* scratch, uint64_t* inside_bits, const Conflicts& conflicts) {
@@ -95,10 +95,10 @@ class FreeItems {
     }
 
     template <class F>
-    CM_FN bool partition(F f, Inside<D>& in) {
+    CM_FN bool partition(F f, Inside<S>& in) {
         Pack worst = spread<Pack>(0.0), moved = worst;
         for (int at = 0; at < count_; at += LANES) {
-            const Item<D, GROUPS, Pack> item = from_->load(at, count_);
+            const Item<S, GROUPS, Pack> item = from_->load(at, count_);
             Pack v = f(item, at);
             v = choose(item.weight > 0.0, v, spread<Pack>(0.0));
             worst = most(worst, v);
@@ -119,9 +119,9 @@ class FreeItems {
         return true;
     }
 
-    CM_FN void refer(const Reference<D>& reference) {
+    CM_FN void refer(const Reference<S>& reference) {
         for (int at = 0; at < count_; at += LANES) {
-            const Item<D, GROUPS, Pack> item = from_->load(at, count_);
+            const Item<S, GROUPS, Pack> item = from_->load(at, count_);
             const Pack u = choose(item.weight > 0.0, value_at(item, reference), spread<Pack>(-1e300));
             __builtin_memcpy(scratch_ + at, &u, sizeof u);
         }
@@ -168,7 +168,7 @@ class FreeItems {
         }
         return best;
     }
-    CM_FN Pack value(const Item<D, GROUPS, Pack>&, int at) const {
+    CM_FN Pack value(const Item<S, GROUPS, Pack>&, int at) const {
         Pack u;
         __builtin_memcpy(&u, scratch_ + at, sizeof u);
         return u;

@@ -7,9 +7,9 @@
 
 namespace certimap {
 
-template <int D>
+template <class S>
 struct OpenNode {
-    Node<D> x;
+    Node<S> x;
     std::vector<uint64_t> inside, free;  // bit sets over items
     int32_t origin;                      // position in the record of the opening splits
     int64_t serial;
@@ -30,35 +30,34 @@ struct StopSignal {
     }
 };
 
-template <int D>
+template <class S>
 struct TaskResult {
-    std::vector<OpenNode<D>> open;
+    std::vector<OpenNode<S>> open;
     std::vector<Found> found;
     int64_t nodes = 0;
 };
 
-template <int D, bool GROUPS>
+template <class S, bool GROUPS>
 struct Instance {
-    Problem<D> problem;
-    Columns<D, GROUPS> all;
+    Problem<S> problem;
+    Columns<S, GROUPS> all;
     int items;
-    Inside<D> prior;  // statistics of the empty set
+    Inside<S> prior;  // statistics of the empty set
     Conflicts conflicts;
 };
 
-template <int D, bool GROUPS>
+template <class S, bool GROUPS>
 class Tree {
   public:
-    typedef Shape<D> S;
 
-    explicit Tree(const Instance<D, GROUPS>& instance)
+    explicit Tree(const Instance<S, GROUPS>& instance)
         : P(instance.problem), instance_(instance), words_((instance.items + 63) / 64), scratch_(instance.all.rows) {}
 
     int words() const { return words_; }
 
     // `keep_going`: a set above the target does not end the search.
-    void search(const OpenNode<D>& start, int64_t quantum, const StopSignal& stop, bool keep_going, int64_t max_found,
-                TaskResult<D>& result) {
+    void search(const OpenNode<S>& start, int64_t quantum, const StopSignal& stop, bool keep_going, int64_t max_found,
+                TaskResult<S>& result) {
         reset(start);
         int depth = 0;
         bool fresh = true;
@@ -87,7 +86,7 @@ class Tree {
     }
 
     // One node only: the children it leaves.
-    Verdict expand(const OpenNode<D>& start, TaskResult<D>& result, Split& split) {
+    Verdict expand(const OpenNode<S>& start, TaskResult<S>& result, Split& split) {
         reset(start);
         Frame& f = frame(0);
         const Verdict verdict = process(f, result);
@@ -100,10 +99,10 @@ class Tree {
 
   private:
     struct Frame {
-        Node<D> x;
-        Inside<D> in;
-        FreeItems<D, GROUPS> items;
-        Columns<D, GROUPS> columns;
+        Node<S> x;
+        Inside<S> in;
+        FreeItems<S, GROUPS> items;
+        Columns<S, GROUPS> columns;
         std::vector<uint64_t> bits;
         Split split;
         int pending;  // child to enter next, 2: the node itself is open, 3: done
@@ -120,7 +119,7 @@ class Tree {
         return *frames_[depth];
     }
 
-    void reset(const OpenNode<D>& start) {
+    void reset(const OpenNode<S>& start) {
         Frame& f = frame(0);
         f.x = start.x;
         f.in = instance_.prior;
@@ -132,16 +131,16 @@ class Tree {
             const uint64_t bit = (uint64_t)1 << (i & 63);
             if (start.inside[i >> 6] & bit) take_inside(instance_.all, i, f.in);
             if (!(start.free[i >> 6] & bit)) continue;
-            for (int k = 0; k < Columns<D, GROUPS>::COUNT; k++) f.columns.column(k)[kept] = instance_.all.column(k)[i];
+            for (int k = 0; k < Columns<S, GROUPS>::COUNT; k++) f.columns.column(k)[kept] = instance_.all.column(k)[i];
             f.columns.id[kept++] = i;
-            weight += GROUPS ? instance_.all.column(Columns<D, GROUPS>::WEIGHT)[i] : 1.0;
+            weight += GROUPS ? instance_.all.column(Columns<S, GROUPS>::WEIGHT)[i] : 1.0;
         }
         f.items.inherit(&f.columns, kept, weight);
     }
 
-    Verdict process(Frame& f, TaskResult<D>& result) {
+    Verdict process(Frame& f, TaskResult<S>& result) {
         result.nodes++;
-        Round<D, GROUPS, FreeItems<D, GROUPS>> step(P, f.items, f.in, f.x);
+        Round<S, GROUPS, FreeItems<S, GROUPS>> step(P, f.items, f.in, f.x);
         Verdict verdict = AGAIN;
         for (int round = 0; verdict == AGAIN; round++) verdict = step.run(round);
         f.split = step.split;
@@ -161,7 +160,7 @@ class Tree {
         const double chosen = side == 0 ? IN : OUT;
         const int item = parent.split.item, at = item / LANES * LANES;
         f.items.partition(
-            [&](const Item<D, GROUPS, Pack>&, int slot) {
+            [&](const Item<S, GROUPS, Pack>&, int slot) {
                 Pack v = spread<Pack>(FREE);
                 if (slot == at) v[item - at] = chosen;
                 return v;
@@ -169,7 +168,7 @@ class Tree {
             f.in);
     }
 
-    void collect(int depth, int32_t origin, TaskResult<D>& result) {
+    void collect(int depth, int32_t origin, TaskResult<S>& result) {
         for (int k = depth; k >= 0; k--) {
             Frame& f = frame(k);
             if (f.pending == 2) push(f, origin, result);
@@ -180,8 +179,8 @@ class Tree {
         }
     }
 
-    void push(const Frame& f, int32_t origin, TaskResult<D>& result) {
-        OpenNode<D> node = {f.x, f.bits, std::vector<uint64_t>(words_, 0), origin, 0};
+    void push(const Frame& f, int32_t origin, TaskResult<S>& result) {
+        OpenNode<S> node = {f.x, f.bits, std::vector<uint64_t>(words_, 0), origin, 0};
         for (int i = 0; i < f.items.count(); i++) {
             const int32_t id = f.items.data().id[i];
             node.free[id >> 6] |= (uint64_t)1 << (id & 63);
@@ -189,8 +188,8 @@ class Tree {
         result.open.push_back(node);
     }
 
-    const Problem<D>& P;
-    const Instance<D, GROUPS>& instance_;
+    const Problem<S>& P;
+    const Instance<S, GROUPS>& instance_;
     int words_;
     std::vector<double> scratch_;
     std::vector<std::unique_ptr<Frame>> frames_;

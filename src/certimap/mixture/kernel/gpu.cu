@@ -5,17 +5,17 @@ namespace certimap {
 
 constexpr int THREADS = 128;
 
-template <int D, bool GROUPS>
+template <class S, bool GROUPS>
 __global__ void __launch_bounds__(THREADS, 4)
-    batch(const Problem<D>* problem, const double* data, int items, int words, double* from_real, unsigned* from_word,
+    batch(const Problem<S>* problem, const double* data, int items, int words, double* from_real, unsigned* from_word,
           int* from_mark, long long from_capacity, long long offset, long long count, double* to_real,
           unsigned* to_word, int* to_mark, long long to_capacity, unsigned long long* nodes) {
     extern __shared__ double shared[];
-    const int size = items * ItemTable<D, GROUPS>::RECORD;
+    const int size = items * ItemTable<S, GROUPS>::RECORD;
     unsigned* masks = (unsigned*)(shared + size);
     for (int k = threadIdx.x; k < size; k += THREADS) shared[k] = data[k];
     __syncthreads();
-    const ItemTable<D, GROUPS> table = {shared, words};
+    const ItemTable<S, GROUPS> table = {shared, words};
     const Pool from = {from_real, from_word, from_mark, from_capacity};
     const Pool to = {to_real, to_word, to_mark, to_capacity};
     unsigned* inside = masks + threadIdx.x;

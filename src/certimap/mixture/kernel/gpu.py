@@ -28,7 +28,7 @@ class GpuDevice:
         except cupy.cuda.runtime.CUDARuntimeError as error:
             raise RuntimeError(f"no CUDA device was found: {error}") from None
         self.arrays = cupy
-        self._kernels: dict[tuple[int, int], Any] = {}
+        self._kernels: dict[tuple[int, bool, bool], Any] = {}
 
     def free_bytes(self) -> int:
         # What the last problem left in CuPy's pool serves the next one, at no cost if the sizes are equal.
@@ -36,7 +36,7 @@ class GpuDevice:
         return int(self.arrays.cuda.runtime.memGetInfo()[0]) + int(cached)
 
     def launch(self, batch: Batch, offset: int, count: int) -> None:
-        kernel = self._kernel(batch.dimension, batch.groups)
+        kernel = self._kernel(batch.dimension, batch.form, batch.groups)
         shared = 8 * batch.table.size + 8 * batch.words * THREADS
         kernel.max_dynamic_shared_size_bytes = shared
         processors = self.arrays.cuda.Device().attributes["MultiProcessorCount"]
@@ -52,10 +52,11 @@ class GpuDevice:
     def to_host(self, array: Any) -> NDArray[Any]:
         return np.asarray(self.arrays.asnumpy(array))
 
-    def _kernel(self, dimension: int, groups: int) -> Any:
-        key = (dimension, groups)
+    def _kernel(self, dimension: int, form: int, groups: int) -> Any:
+        key = (dimension, form == 0, bool(groups))
         if key not in self._kernels:
-            name = f"certimap::batch<{dimension}, {'true' if groups else 'false'}>"
+            sloped, grouped = (str(flag).lower() for flag in key[1:])
+            name = f"certimap::batch<certimap::Shape<{dimension}, {sloped}>, {grouped}>"
             folder = Path(__file__).parent
             # No fused multiply-add: the CPU build has to give the same bits.
             module = self.arrays.RawModule(

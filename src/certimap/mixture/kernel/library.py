@@ -9,6 +9,7 @@ from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
+INTEGERS = ("dimension", "form", "items", "groups", "integral", "flips", "max_rounds")
 VARIANTS = ("_cpu", "_cpu_avx2")  # by level of certimap_instruction_set
 
 
@@ -16,7 +17,7 @@ class PricingInput(ctypes.Structure):
     """One pricing problem; arrays are borrowed for the duration of the call."""
 
     _fields_ = (
-        *((name, ctypes.c_int32) for name in ("dimension", "items", "groups", "integral", "flips", "max_rounds")),
+        *((name, ctypes.c_int32) for name in INTEGERS),
         *((name, ctypes.c_double) for name in ("a0", "b0", "v", "Nt", "target", "slack", "size_min", "size_max")),
         *((name, ctypes.c_void_p) for name in ("y", "price", "weight", "factor", "prior_mean")),
         *((name, ctypes.c_void_p) for name in ("conflict_start", "conflict_items")),

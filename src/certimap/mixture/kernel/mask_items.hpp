@@ -8,37 +8,37 @@
 namespace certimap {
 
 // One record per item: y, price and, with GROUPS, weight and scatter factor.
-template <int D, bool GROUPS>
+template <class S, bool GROUPS>
 struct ItemTable {
-    static constexpr int PRICE = D, WEIGHT = D + 1, FACTOR = D + 2;
-    static constexpr int RECORD = GROUPS ? FACTOR + Shape<D>::ENTRIES : D + 1;
+    static constexpr int PRICE = S::D, WEIGHT = S::D + 1, FACTOR = S::D + 2;
+    static constexpr int RECORD = GROUPS ? FACTOR + S::ENTRIES : S::D + 1;
     const double* data;
     int words;  // of 32 bits
 
-    CM_FN Item<D, GROUPS, double> load(int i) const {
+    CM_FN Item<S, GROUPS, double> load(int i) const {
         const double* r = data + i * RECORD;
-        Item<D, GROUPS, double> item;
-        for (int d = 0; d < D; d++) item.y[d] = r[d];
+        Item<S, GROUPS, double> item;
+        for (int d = 0; d < S::D; d++) item.y[d] = r[d];
         item.price = r[PRICE];
         item.weight = GROUPS ? r[WEIGHT] : 1.0;
         item.free_to_join = 1.0;
         if (GROUPS)
-            for (int k = 0; k < Shape<D>::ENTRIES; k++) item.factor[k] = r[FACTOR + k];
+            for (int k = 0; k < S::ENTRIES; k++) item.factor[k] = r[FACTOR + k];
         return item;
     }
 };
 
-template <int D, bool GROUPS>
-CM_FN void take_item(const Item<D, GROUPS, double>& item, Inside<D>& in) {
+template <class S, bool GROUPS>
+CM_FN void take_item(const Item<S, GROUPS, double>& item, Inside<S>& in) {
     in.size += item.weight;
     in.price += item.price;
-    for (int a = 0; a < D; a++) {
+    for (int a = 0; a < S::D; a++) {
         const double wy = item.weight * item.y[a];
         in.sum[a] += wy;
-        for (int b = 0; b <= a; b++) {
+        for (int b = S::first(a); b <= a; b++) {
             double product = wy * item.y[b];
             if (GROUPS)
-                for (int k = 0; k <= b; k++) product += item.factor[entry(a, k)] * item.factor[entry(b, k)];
+                for (int k = S::first(b); k <= b; k++) product += item.factor[entry(a, k)] * item.factor[entry(b, k)];
             in.square[entry(a, b)] += product;
         }
     }
@@ -52,12 +52,12 @@ CM_FN int lowest_bit(unsigned w) {
 #endif
 }
 
-template <int D, bool GROUPS>
+template <class S, bool GROUPS>
 class MaskItems {
   public:
     typedef double V;
 
-    CM_FN MaskItems(const ItemTable<D, GROUPS>& table, unsigned* inside, unsigned* free, int stride)
+    CM_FN MaskItems(const ItemTable<S, GROUPS>& table, unsigned* inside, unsigned* free, int stride)
         : table_(table), inside_(inside), free_(free), stride_(stride), reference_(nullptr) {
         count_free();
     }
@@ -75,14 +75,14 @@ class MaskItems {
     }
 
     template <class F>
-    CM_FN bool partition(F f, Inside<D>& in) {
+    CM_FN bool partition(F f, Inside<S>& in) {
         bool moved = false;
         for (int c = 0; c < table_.words; c++) {
             const unsigned before = free_[c * stride_];
             unsigned keep = before, enter = 0;
             for (unsigned w = before; w; w &= w - 1) {
                 const int bit = lowest_bit(w);
-                const Item<D, GROUPS, double> item = table_.load(32 * c + bit);
+                const Item<S, GROUPS, double> item = table_.load(32 * c + bit);
                 const double v = f(item, 32 * c + bit);
                 if (v == CONTRADICTION) return false;
                 if (v == FREE) continue;
@@ -101,12 +101,12 @@ class MaskItems {
         return true;
     }
 
-    CM_FN void refer(const Reference<D>& reference) { reference_ = &reference; }
-    CM_FN double value(const Item<D, GROUPS, double>& item, int) const { return value_at(item, *reference_); }
+    CM_FN void refer(const Reference<S>& reference) { reference_ = &reference; }
+    CM_FN double value(const Item<S, GROUPS, double>& item, int) const { return value_at(item, *reference_); }
     CM_FN double hinge(double c, double& positive_weight) const {
         double sum = 0.0;
         positive_weight = 0.0;
-        each([&](const Item<D, GROUPS, double>& item, int) {
+        each([&](const Item<S, GROUPS, double>& item, int) {
             const double u = value_at(item, *reference_) + (GROUPS ? item.weight * c : c);
             sum += most(u, 0.0);
             positive_weight += u > 0.0 ? item.weight : 0.0;
@@ -116,7 +116,7 @@ class MaskItems {
     CM_FN int strongest(double c, double& largest) const {
         int best = 0;
         double most_yet = -1.0;
-        each([&](const Item<D, GROUPS, double>& item, int i) {
+        each([&](const Item<S, GROUPS, double>& item, int i) {
             const double u = magnitude(value_at(item, *reference_) + (GROUPS ? item.weight * c : c));
             if (u > most_yet) {
                 most_yet = u;
@@ -140,15 +140,15 @@ class MaskItems {
 #endif
         }
         if (GROUPS)
-            each([&](const Item<D, GROUPS, double>& item, int) { weight_ += item.weight; });
+            each([&](const Item<S, GROUPS, double>& item, int) { weight_ += item.weight; });
         else
             weight_ = (double)count_;
     }
 
-    const ItemTable<D, GROUPS>& table_;
+    const ItemTable<S, GROUPS>& table_;
     unsigned *inside_, *free_;
     int stride_;
-    const Reference<D>* reference_;
+    const Reference<S>* reference_;
     int count_;
     double weight_;
 };

@@ -17,39 +17,38 @@ namespace certimap {
 
 constexpr int FEW = 6;  // free items: from here on they are decided one by one
 
-template <int D, bool GROUPS, class Items>
+template <class S, bool GROUPS, class Items>
 struct Round {
     typedef typename Items::V V;
-    typedef Shape<D> S;
-    const Problem<D>& P;
+    const Problem<S>& P;
     Items& items;
-    Inside<D>& in;
-    Node<D>& x;
+    Inside<S>& in;
+    Node<S>& x;
     Split split;
     double shrink;
 
-    CM_FN Round(const Problem<D>& problem, Items& free_items, Inside<D>& inside, Node<D>& node)
+    CM_FN Round(const Problem<S>& problem, Items& free_items, Inside<S>& inside, Node<S>& node)
         : P(problem), items(free_items), in(inside), x(node), split{-1, 0, 0.0}, shrink(0.0) {}
 
     CM_FN double log_size(double n) const { return log_weight(P, n); }
 
     CM_FN Verdict run(int round) {
-        double half_log_lo[D], half_log_hi[D];
-        for (int d = 0; d < D; d++) {
+        double half_log_lo[S::D], half_log_hi[S::D];
+        for (int d = 0; d < S::D; d++) {
             half_log_lo[d] = 0.5 * logarithm(x.lo[S::TAU + d]);
             half_log_hi[d] = 0.5 * logarithm(x.hi[S::TAU + d]);
         }
         shrink = 0.0;
         if (!classify(half_log_lo, half_log_hi)) return PRUNED;
-        Spread<D> M;
+        Spread<S> M;
         if (!contract(M)) return PRUNED;
-        for (int d = 0; d < D; d++) {
+        for (int d = 0; d < S::D; d++) {
             half_log_lo[d] = 0.5 * logarithm(x.lo[S::TAU + d]);
             half_log_hi[d] = 0.5 * logarithm(x.hi[S::TAU + d]);
         }
-        Reference<D> reference;
-        Width<D> width;
-        Ledger<D> ledger;
+        Reference<S> reference;
+        Width<S> width;
+        Ledger<S> ledger;
         take_reference(x, M, half_log_lo, half_log_hi, reference);
         measure_width(P, x, M, reference, half_log_lo, half_log_hi, width);
         open_ledger(P, x, in, M, reference, width, log_size(x.lo[S::SIZE]), log_size(x.hi[S::SIZE]), items.weight(),
@@ -72,20 +71,20 @@ struct Round {
     CM_FN bool classify(const double* half_log_lo, const double* half_log_hi) {
         double& n1 = x.lo[S::SIZE];
         double& n2 = x.hi[S::SIZE];
-        Classifier<D, GROUPS> rule;
+        Classifier<S, GROUPS> rule;
         rule.prepare(P, x, half_log_lo, half_log_hi, log_size(n1), log_size(n2));
         if (!GROUPS && x.lo[S::SHIFT] < x.hi[S::SHIFT]) {
             contract_shift(P, items, rule, most(n1 - in.size, 0.0), most(n2 - in.size, 0.0), x);
             if (x.lo[S::SHIFT] > x.hi[S::SHIFT]) return false;
             rule.prepare(P, x, half_log_lo, half_log_hi, log_size(n1), log_size(n2));
         }
-        if (!items.partition([&](const Item<D, GROUPS, V>& item, int) { return rule.verdict(item); }, in)) return false;
+        if (!items.partition([&](const Item<S, GROUPS, V>& item, int) { return rule.verdict(item); }, in)) return false;
         const double fuzz = P.integral ? 0.0 : P.rounding * (in.size + items.weight());
         double room = n2 - in.size + fuzz, spare = in.size + items.weight() - n1 + fuzz;
         if (room < 0.0 || spare < 0.0) return false;
         if (room < P.heaviest || spare < P.heaviest) {
             if (!items.partition(
-                    [&](const Item<D, GROUPS, V>& item, int) {
+                    [&](const Item<S, GROUPS, V>& item, int) {
                         const V drop = choose(item.weight > spare, spread<V>(CONTRADICTION), spread<V>(OUT));
                         return choose(item.weight > room, drop,
                                       choose(item.weight > spare, spread<V>(IN), spread<V>(FREE)));
@@ -98,14 +97,14 @@ struct Round {
         return true;
     }
 
-    CM_FN bool contract(Spread<D>& M) {
+    CM_FN bool contract(Spread<S>& M) {
         const double k1 = most(x.lo[S::SIZE] - in.size, 0.0), k2 = most(x.hi[S::SIZE] - in.size, 0.0);
-        if (!contract_mean<D, GROUPS>(P, items, in, x, k1, k2, 2, shrink)) return false;
-        spread_bounds<D, GROUPS>(P, items, in, x, items.weight(), M);
+        if (!contract_mean<S, GROUPS>(P, items, in, x, k1, k2, 2, shrink)) return false;
+        spread_bounds<S, GROUPS>(P, items, in, x, items.weight(), M);
         return contract_spread(P, M, x, shrink);
     }
 
-    CM_FN double minimise(const Reference<D>& reference, const Ledger<D>& L, double& best_c) {
+    CM_FN double minimise(const Reference<S>& reference, const Ledger<S>& L, double& best_c) {
         items.refer(reference);
         // Where the lines of n1 and n2 cross, or the stationary level if there is one size only.
         double c = L.n2 > L.n1 ? (L.phi2 - L.phi1) / (L.n2 - L.n1) : 1.0 + log_size(L.n2);
@@ -130,7 +129,7 @@ struct Round {
     // Free items whose u' alone outweighs what the bound has left; valid for every set of the node.
     CM_FN void fix(double c, double left) {
         items.partition(
-            [&](const Item<D, GROUPS, V>& item, int slot) {
+            [&](const Item<S, GROUPS, V>& item, int slot) {
                 const V u = items.value(item, slot) + (GROUPS ? item.weight * c : spread<V>(c));
                 return choose(u >= left, spread<V>(IN), choose(u <= -left, spread<V>(OUT), spread<V>(FREE)));
             },
@@ -138,23 +137,28 @@ struct Round {
     }
 
     CM_FN Verdict leaf() {
-        double M[S::ENTRIES], pivot[D], log_det = 0.0;
+        double M[S::ENTRIES], pivot[S::D], log_det = 0.0;
         const double weight = P.b0 + in.size, m = in.size + P.a0 - 1.0, nu = P.v + in.size;
-        for (int a = 0; a < D; a++)
-            for (int b = 0; b <= a; b++) M[entry(a, b)] = in.square[entry(a, b)] - in.sum[a] * in.sum[b] / weight;
-        pivots<D>(M, pivot);
-        for (int d = 0; d < D; d++) log_det += logarithm(most(pivot[d], 1.0));
-        double value = 0.5 * D * logarithm(P.b0) - in.price - 0.5 * nu * log_det;
+        for (int a = 0; a < S::D; a++)
+            for (int b = S::first(a); b <= a; b++) M[entry(a, b)] = in.square[entry(a, b)] - in.sum[a] * in.sum[b] / weight;
+        pivots(P, M, pivot);
+        double value = 0.5 * S::D * logarithm(P.b0) - in.price;
         if (m > 0.0) value += m * logarithm(m / P.Nt);
-        if (nu > 0.0) value += 0.5 * D * nu * (logarithm(nu) - 1.0);
+        if (P.free_tau() == 0) {
+            for (int d = 0; d < S::D; d++) value -= 0.5 * pivot[d];
+        } else {
+            for (int d = 0; d < S::D; d++) log_det += logarithm(most(pivot[d], 1.0));
+            value -= 0.5 * nu * log_det;
+            if (nu > 0.0) value += 0.5 * S::D * nu * (logarithm(nu) - 1.0);
+        }
         double largest = 1.0;
-        for (int d = 0; d < D; d++) largest = most(largest, in.square[entry(d, d)]);
-        const double slack = P.rounding * (4.0 * D * D * nu * largest + weight * (P.largest_price + 40.0) + m + nu);
+        for (int d = 0; d < S::D; d++) largest = most(largest, in.square[entry(d, d)]);
+        const double slack = P.rounding * (4.0 * S::D * S::D * nu * largest + weight * (P.largest_price + 40.0) + m + nu);
         if (value + slack < x.bound) x.bound = value + slack;
         return value + slack <= P.target ? PRUNED : LEAF;
     }
 
-    CM_FN void branch(const Width<D>& width) {
+    CM_FN void branch(const Width<S>& width) {
         double best = -1.0;
         split.coordinate = -1;
         split.item = 0;
@@ -183,7 +187,7 @@ struct Round {
 
     // Few free items have few subsets, however wide the box. Near one theta the box no longer matters either: the item of
     // largest |u'| decides most, or one of a pair in conflict, which the hinge counts both. Otherwise a box cut stays the choice while the box costs more than half of what is at stake.
-    CM_FN void branch_on_item(const Reference<D>& reference, double c, double left, const Width<D>& width) {
+    CM_FN void branch_on_item(const Reference<S>& reference, double c, double left, const Width<S>& width) {
         items.refer(reference);
         double weight = left;
         int item = P.conflicts ? items.clashing(c) : -1;
@@ -197,13 +201,14 @@ struct Round {
 };
 
 // The child on the lower (0) or upper (1) side of a split of the box.
-template <int D>
-CM_FN void cut_box(const Problem<D>& P, const Split& split, int side, Node<D>& x) {
+template <class S>
+CM_FN void cut_box(const Problem<S>& P, const Split& split, int side, Node<S>& x) {
     if (split.coordinate < 0) return;
     if (side == 0)
         x.hi[split.coordinate] = split.cut;
     else
-        x.lo[split.coordinate] = split.cut + (split.coordinate == Shape<D>::SIZE && P.integral ? 1.0 : 0.0);
+        x.lo[split.coordinate] = split.cut + (split.coordinate == S::SIZE && P.integral ? 1.0 : 0.0);
+    share_tau(P, x);
 }
 
 }  // namespace certimap

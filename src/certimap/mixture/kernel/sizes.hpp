@@ -14,18 +14,17 @@
 
 namespace certimap {
 
-template <int D, bool GROUPS, class Items>
-CM_FN void contract_shift(const Problem<D>& P, const Items& items, const Classifier<D, GROUPS>& rule, double k1,
-                          double k2, Node<D>& x) {
+template <class S, bool GROUPS, class Items>
+CM_FN void contract_shift(const Problem<S>& P, const Items& items, const Classifier<S, GROUPS>& rule, double k1,
+                          double k2, Node<S>& x) {
     typedef typename Items::V V;
-    typedef Shape<D> S;
     constexpr int LEVELS = 3;
     double& lo = x.lo[S::SHIFT];
     double& hi = x.hi[S::SHIFT];
     const double step = (hi - lo) / (LEVELS + 1), old_lo = lo;
     V above_low[LEVELS], above_high[LEVELS], smallest = spread<V>(0.0), largest = smallest;
     for (int k = 0; k < LEVELS; k++) above_low[k] = above_high[k] = spread<V>(0.0);
-    items.each([&](const Item<D, GROUPS, V>& item, int) {
+    items.each([&](const Item<S, GROUPS, V>& item, int) {
         V low, high, r;
         rule.interval(item, low, high, r);
         smallest = least(smallest, low * item.weight);
