@@ -30,8 +30,8 @@ from certimap.report.document import Cell
 def test_figures_are_short_and_gaps_are_dashes() -> None:
     assert [figure(x) for x in (1.23456, -1234.5, 0.0)] == ["1.235", "-1,234.500", "0.000"]
     assert figure(123456789.0) == "1.235e+08" and figure(3.14159, 1) == "3.1"
-    assert [figure(x) for x in (9999.9994, 12345.678, -8813403.015)] == ["9,999.999", "12,345.7", "-8,813,403.0"]
-    assert figure(12345.678, 0) == "12,346"
+    assert [figure(x) for x in (12345.678, 123456.78, -8813403.015)] == ["12,345.678", "123,456.8", "-8,813,403.0"]
+    assert figure(123456.78, 0) == "123,457"
     assert [figure(x) for x in (None, math.inf, -math.inf, math.nan)] == ["–"] * 4
     assert beside(1.0, None) == Cell("1.000") and beside(1.0, -89.411, strong=True).printed == "[-89.411]"
 

@@ -27,7 +27,7 @@ def figure(value: float | None, digits: int = 3) -> str:
         return "–"
     if abs(value) >= 1e7:
         return f"{value:.3e}"
-    return f"{value:,.{digits if abs(value) < 1e4 else min(digits, 1)}f}"
+    return f"{value:,.{digits if abs(value) < 1e5 else min(digits, 1)}f}"
 
 
 def beside(value: float | None, printed: float | None, digits: int = 3, *, strong: bool = False) -> Cell:

@@ -48,7 +48,9 @@ def trace_section(results: Mapping[str, Any], data: Mapping[str, DataSet]) -> Se
     pictures = [Picture("traces-weights", "Weights", "Sampled weights over the sweeps", weight_traces(traces))]
     for name, trace in traces.items():
         text = f"Sampled means of {name} over the sweeps"
-        pictures.append(Picture(f"traces-means-{name}", f"Means, {name}", text, mean_traces(trace)))
+        components = any(feature.startswith("PC ") for feature in trace.feature_names)
+        caption = f"Means, {name}" + ("; PC: principal component" if components else "")
+        pictures.append(Picture(f"traces-means-{name}", caption, text, mean_traces(trace)))
     rows: list[tuple[str | float | None, ...]] = [
         (name, t, k, float(trace.weights[t, k]), *(float(mean) for mean in trace.means[t, k]))
         for name, trace in traces.items()

@@ -16,11 +16,11 @@ VOI = _text(
 LOG_MAP = (
     _text(
         """The sum of the paper's terms 1 to 6 at each method's own point, and at the same labels with the parameters
-        that are optimal for them, in nats. The paper does not print its priors, on which these values depend: its
-        figures and ours are on different scales and cannot agree digit by digit. What can be compared is the order of
-        the methods. All of ours are under certimap's default prior: Dirichlet concentration a0 = 1, mean precision
-        b0 = 1 about the mean of the points, nu0 = D + 2 degrees of freedom for D features, and the covariance of the
-        points as the inverse of W0."""
+        that are optimal for them, in nats (natural logarithms). The paper does not print its priors, on which these
+        values depend: its figures and ours are on different scales and cannot agree digit by digit. What can be
+        compared is the order of the methods. All of ours are under certimap's default prior: Dirichlet concentration
+        a0 = 1, mean precision b0 = 1 about the mean of the points, nu0 = D + 2 degrees of freedom for D features, and
+        the covariance of the points as the inverse of W0."""
     ),
     _text(
         """In the paper's tables Var Bayes is variational Bayes, Sampler the Gibbs sampler, whose mode it reads off
