@@ -30,6 +30,7 @@ MOST_FEATURES = 4  # six panels
 MOST_POINTS = 3000  # drawn, of each cluster in proportion
 MOST_LINKS = 100
 ELLIPSE = 2.0  # standard deviations
+LEGEND_ENTRY = 1.45  # inches, "cannot-link" with its line
 
 
 def convergence_plot(history: Sequence[IterationRecord], tolerance: float, label: str = "best clustering") -> bytes:
@@ -49,6 +50,8 @@ def convergence_plot(history: Sequence[IterationRecord], tolerance: float, label
         panels[1].step(times, gaps, label="relative gap", **style)
         panels[1].axhline(tolerance, color="#000000", linestyle=":", label="tolerance")
         panels[1].set_yscale("log")
+        drawn = [gap for gap in (*gaps, tolerance) if gap > 0.0]
+        panels[1].set_ylim(0.1 * min(drawn), 10.0 * max(drawn))  # powers of ten at the axis, however close they are
         panels[1].set_ylabel("relative gap")
     else:
         panels[0].set_title("no upper bound: nothing limits how much better others may be", fontsize=9, loc="left")
@@ -144,7 +147,8 @@ def _shown_links(links: tuple[HardLink, ...]) -> tuple[HardLink, ...]:
 
 def _legend(figure: Figure, panel: Axes) -> None:
     handles, labels = panel.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), 6), frameon=False)
+    fitting = int(figure.get_figwidth() / LEGEND_ENTRY)
+    figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), fitting), frameon=False)
 
 
 def figure_of(width: float, height: float) -> Figure:
