@@ -78,6 +78,22 @@ def test_a_large_value_that_a_constraint_excludes_is_covered_by_the_margin_of_an
     assert_solved(m, solve(m, algorithm="elimination"), optimum=0.70518055)
 
 
+def test_a_huge_penalty_between_states_does_not_blur_the_proof_of_the_others():
+    m = Model()
+    a, b = m.binary("a"), m.categorical("b", 2)
+    m.add(potts(a, b, -484965071.93512756), parity([a]))
+    report = assert_solved(m, solve(m), optimum=0.0, status=Status.OPTIMAL)
+    assert report.upper_bound < 1e-12
+
+
+def test_tiny_weights_on_cuts_of_huge_coefficients_keep_their_digits():
+    m = Model()
+    a, b = m.categorical("a", 3), m.categorical("b", 3)
+    m.add(table([b, a], [[-1e-9, 68211.0, -1e-9], [0.0, 1.0, -1e-9], [-INF, 0.0, -1e-9]]))
+    m.add(table(b, [-INF, -INF, -1e-9]), table(a, [2.0, -1e-9, -1e-9]))
+    assert_solved(m, solve(m), optimum=-2e-9, status=Status.OPTIMAL)
+
+
 def test_costs_that_cancel_are_added_up_without_rounding():
     m = Model()
     a = m.categorical("a", 2)

@@ -89,8 +89,10 @@ def _potts(factor: Factor, cut: Cut) -> float:
     first = int(np.argmax(right))
     others = np.full(size, right[first])
     others[first] = np.delete(right, first).max(initial=-math.inf)
-    best = max(float((left + right).max()) + weight, float((left + others).max()))
-    return _raised(best, 3, abs(weight) + _largest(left) + _largest(right))
+    # fsum rounds once: a huge penalty leaves the pairs of different states alone.
+    equal = [math.fsum((a, b, weight)) for a, b in zip(left.tolist(), right.tolist(), strict=True)]
+    best = max(*equal, *map(math.fsum, zip(left.tolist(), others.tolist(), strict=True)))
+    return best if best == -math.inf else up(best)
 
 
 def _parity(factor: Factor, cut: Cut) -> float:
@@ -132,10 +134,6 @@ def _largest_raised(total: Floats, size: Floats, roundings: int) -> float:
     if not possible.any():
         return -math.inf
     return up(float((total[possible] + margin(roundings + 2, 1.0) * size[possible]).max()))
-
-
-def _largest(values: Floats) -> float:
-    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
 def _raised(value: float, roundings: int, magnitude: float) -> float:

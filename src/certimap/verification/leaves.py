@@ -1,8 +1,8 @@
 """The bound of a leaf from its multipliers, valid for any multipliers (certificate.py states the formula).
 
-Signs are repaired first: cut weights are clipped at zero and scaled so that they sum to exactly one in every block,
-row multipliers that would need an infinite side are dropped. The sum is then bounded in float64 with its a-priori
-error; where that does not establish the claim, it is evaluated in rational numbers.
+Signs are repaired first: cut weights are clipped at zero and made to sum to exactly one in every block, row multipliers
+that would need an infinite side are dropped. The sum is then bounded in float64 with its a-priori error; where that
+does not establish the claim, it is evaluated in rational numbers, with weights that are not rounded to a common grid.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class Combination:
 
     cuts: Ints
     weights: Floats
+    given: Floats  # the weights before they were rounded
     h: Floats
     rows: Ints
     row_weights: Floats
@@ -78,8 +79,7 @@ class LeafBounds:
         rows = _positions(f"leaf {leaf}: rows", record.rows, len(self.problem.graph.rows))
         row_weights = finite(f"leaf {leaf}: row_weights", record.row_weights, len(rows))
         use = (weights > 0.0) & (self.cuts.feasibility[cuts] | objective)
-        cuts, weights = cuts[use], self._repaired(cuts[use], weights[use])
-        cuts, weights = cuts[weights > 0.0], weights[weights > 0.0]
+        cuts, given = cuts[use], weights[use]
         self.cuts.check_boxes(cuts, box, leaf)
         h = self.cuts.constants(cuts)
         sides = self.problem.graph.rows
@@ -91,7 +91,8 @@ class LeafBounds:
         constants = np.array([self.cuts.upper_bound(b, box) for b in missing])
         if (h == -math.inf).any() or (constants == -math.inf).any():
             return None
-        return Combination(cuts, weights, h, rows[keep], row_weights[keep], side[keep], constants, objective)
+        weights = self._repaired(cuts, given)
+        return Combination(cuts, weights, given, h, rows[keep], row_weights[keep], side[keep], constants, objective)
 
     def _repaired(self, cuts: Ints, weights: Floats) -> Floats:
         """Weights of optimality cuts as multiples of 1 / PARTS that sum to one in every block."""
@@ -109,6 +110,26 @@ class LeafBounds:
         parts[last] += PARTS - np.bincount(block, parts)  # whole numbers below 2^53: no rounding
         repaired[positions] = parts / PARTS
         return repaired
+
+    def _exact_weights(self, c: Combination) -> list[Fraction]:
+        """The given weights, of which the largest of every block is what the others leave of one.
+
+        A tiny weight on a cut of huge coefficients would lose too many digits on the grid of `_repaired`.
+        """
+        exact = [Fraction(w) for w in c.given.tolist()]
+        optimality = np.flatnonzero(~self.cuts.feasibility[c.cuts])
+        for block in np.unique(self.cuts.block[c.cuts[optimality]]).tolist():
+            members = optimality[self.cuts.block[c.cuts[optimality]] == block].tolist()
+            total = sum((exact[k] for k in members), Fraction(0))
+            scaled = {k: Fraction(float(exact[k] / total)) for k in members}
+            largest = max(members, key=lambda k: scaled[k])
+            rest = sum((scaled[k] for k in members if k != largest), Fraction(0))
+            if rest > 1:  # rounding of a great many weights; the grid never fails
+                return [Fraction(w) for w in c.weights.tolist()]
+            scaled[largest] = 1 - rest
+            for k, weight in scaled.items():
+                exact[k] = weight
+        return exact
 
     def _rounded(self, c: Combination, box: Box) -> float:
         """Float64 evaluation plus twice the bound of its error."""
@@ -138,8 +159,7 @@ class LeafBounds:
         reduced: dict[int, Fraction] = defaultdict(Fraction)
         if c.objective:
             reduced.update((j, cost) for j, cost in enumerate(self.problem.costs) if cost)
-        for k, w, h in zip(c.cuts.tolist(), c.weights.tolist(), c.h.tolist(), strict=True):
-            weight = Fraction(w)
+        for k, weight, h in zip(c.cuts.tolist(), self._exact_weights(c), c.h.tolist(), strict=True):
             total += weight * Fraction(h)
             span = slice(self.cuts.starts[k], self.cuts.starts[k + 1])
             for j, u in zip(self.cuts.columns[span].tolist(), self.cuts.u[span].tolist(), strict=True):
