@@ -217,14 +217,10 @@ class Gated(Curve):
         return 0.0 if y[0] < 0.5 else self.at_argument(y[1:])
 
 
-@dataclass(eq=False)
-class Parity(Factor):
-    """0 where the number of ones among the items has the given parity, -inf elsewhere."""
+class OfItems(Factor):
+    """A factor of atoms that the user lists."""
 
-    kind: ClassVar[str] = "parity"
     items: tuple[Atom, ...]
-    odd: bool
-    name: str = ""
 
     def __post_init__(self) -> None:
         self.atoms = self.items
@@ -232,6 +228,16 @@ class Parity(Factor):
     @property
     def signature(self) -> Hashable:
         return len(self.atoms)
+
+
+@dataclass(eq=False)
+class Parity(OfItems):
+    """0 where the number of ones among the items has the given parity, -inf elsewhere."""
+
+    kind: ClassVar[str] = "parity"
+    items: tuple[Atom, ...]
+    odd: bool
+    name: str = ""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {"odd": np.array(int(self.odd))}
@@ -251,20 +257,13 @@ class UserOracle(Protocol):
 
 
 @dataclass(eq=False)
-class BlackBox(Factor):
+class BlackBox(OfItems):
     """A function known through the user's oracle only; its bounds are as valid as the oracle's."""
 
     kind: ClassVar[str] = "black_box"
     items: tuple[Atom, ...]
     oracle: UserOracle
     name: str = ""
-
-    def __post_init__(self) -> None:
-        self.atoms = self.items
-
-    @property
-    def signature(self) -> Hashable:
-        return len(self.atoms)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {}

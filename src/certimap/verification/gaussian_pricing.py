@@ -11,7 +11,7 @@ be handed back; so none is, and then the rules hold for all sets above the thres
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -21,38 +21,25 @@ from certimap.verification.gaussian_boxes import recorded_boxes
 from certimap.verification.gaussian_cloud import whiten
 from certimap.verification.gaussian_search import Family, Search
 from certimap.verification.gaussian_values import ClusterValues
-from certimap.verification.pricing import PriceClaim, PricingCheck, too_heavy
-from certimap.verification.proof import Effort, Replay
-from certimap.verification.replay import FoundSets, Sampler, below, patience
+from certimap.verification.pricing import PriceClaim, too_heavy
+from certimap.verification.proof import Effort
+from certimap.verification.replay import FoundSets, RepeatedPricing, Sampler, below, patience
 from certimap.verification.subsets import GroupRules
 
 WHOLE_WORK = 3e7  # solver's nodes times groups that are searched again in any case: some ten seconds
 OVERHEAD = 20  # groups' worth of a node's own cost
 
 
-class GaussianPricing(PricingCheck):
+class GaussianPricing(RepeatedPricing[ClusterValues]):
     """For a `gaussian_clusters` factor; `solver_nodes` are those of all leaves, which decides about sampling."""
 
     def __init__(
         self, factor: Partition, rewards: Sequence[tuple[int, int, float]], effort: Effort, solver_nodes: int
     ) -> None:
-        self._values = ClusterValues(factor.arrays(), factor.n_clusters, rewards)
-        self._lightest = sorted(self._values.weights)
+        values = ClusterValues(factor.arrays(), factor.n_clusters, rewards)
+        self._lightest = sorted(values.weights)
         work = float(solver_nodes) * (len(factor.items) + OVERHEAD)
-        self._sampler = Sampler(effort, WHOLE_WORK / max(1.0, work))
-
-    @property
-    def replay(self) -> Replay:
-        return self._sampler.replay
-
-    def value(self, members: Collection[int]) -> tuple[Fraction, Fraction]:
-        return self._values.value(members)
-
-    def check_price(self, claim: PriceClaim) -> None:
-        self._search(claim, claim.price)
-
-    def columns_above(self, claim: PriceClaim, threshold: Fraction) -> set[frozenset[int]]:
-        return self._search(claim, min(threshold, claim.price))
+        super().__init__(values, Sampler(effort, WHOLE_WORK / max(1.0, work)))
 
     # ------------------------------------------------------------------------------------------------------- internal
     def _search(self, claim: PriceClaim, threshold: Fraction) -> set[frozenset[int]]:

@@ -149,7 +149,10 @@ def _pricing(problem: PartitionProblem, leaves: Iterable[Mapping[str, Any]], eff
     factor = problem.factor
     if isinstance(factor, OneDimensionalClusters):
         return OneDimensionalPricing(factor, problem.rewards)
-    searched = {"gaussian_clusters": GaussianPricing, "topic_clusters": TopicPricing}
+    searched: Mapping[str, type[GaussianPricing | TopicPricing]] = {
+        "gaussian_clusters": GaussianPricing,
+        "topic_clusters": TopicPricing,
+    }
     if factor.kind not in searched:
         raise CertificateError(f"no check is known for partitions of kind {factor.kind!r}")
     nodes = sum(recorded_nodes(leaf["pricing"]) for leaf in leaves if leaf.get("pricing"))

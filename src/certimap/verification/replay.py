@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from certimap.certificate import CertificateError
-from certimap.verification.pricing import PriceClaim, too_heavy
+from certimap.verification.pricing import PriceClaim, PricingCheck, too_heavy
 from certimap.verification.proof import Effort, Replay
 
 PATIENCE = 50  # times the solver's nodes that a replay may take, and
@@ -57,6 +59,39 @@ class Sampler:
 def patience(nodes: NDArray[np.int64], chosen: NDArray[np.int64]) -> int:
     """Nodes that the replay of the chosen boxes may take."""
     return max(LEAST_PATIENCE, PATIENCE * int(nodes[chosen].sum()))
+
+
+class ClusterBounds(Protocol):
+    def value(self, members: Collection[int]) -> tuple[Fraction, Fraction]:
+        """Numbers not above and not below c(S) of these items."""
+
+
+Values = TypeVar("Values", bound=ClusterBounds)
+
+
+class RepeatedPricing(PricingCheck, Generic[Values]):
+    """A check that searches again. One search serves both questions, see `_search`."""
+
+    def __init__(self, values: Values, sampler: Sampler) -> None:
+        self._values = values
+        self._sampler = sampler
+
+    @property
+    def replay(self) -> Replay:
+        return self._sampler.replay
+
+    def value(self, members: Collection[int]) -> tuple[Fraction, Fraction]:
+        return self._values.value(members)
+
+    def check_price(self, claim: PriceClaim) -> None:
+        self._search(claim, claim.price)
+
+    def columns_above(self, claim: PriceClaim, threshold: Fraction) -> set[frozenset[int]]:
+        return self._search(claim, min(threshold, claim.price))
+
+    @abstractmethod
+    def _search(self, claim: PriceClaim, threshold: Fraction) -> set[frozenset[int]]:
+        """Prove the claim, and find every nonempty admitted set above the threshold."""
 
 
 class FoundSets:

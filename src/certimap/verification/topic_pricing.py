@@ -8,14 +8,14 @@ all sets above the threshold, which are handed back as well.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 
 from certimap.certificate import CertificateError
 from certimap.model.partition import Partition
-from certimap.verification.pricing import PriceClaim, PricingCheck
-from certimap.verification.proof import Effort, Replay
-from certimap.verification.replay import FoundSets, Sampler, below, patience
+from certimap.verification.pricing import PriceClaim
+from certimap.verification.proof import Effort
+from certimap.verification.replay import FoundSets, RepeatedPricing, Sampler, below, patience
 from certimap.verification.topic_boxes import recorded_boxes, root_box
 from certimap.verification.topic_instance import instance_of
 from certimap.verification.topic_search import Search
@@ -24,7 +24,7 @@ from certimap.verification.topic_values import TopicValues
 WHOLE_WORK = 3e6  # solver's nodes times cells that are searched again in any case: some ten seconds
 
 
-class TopicPricing(PricingCheck):
+class TopicPricing(RepeatedPricing[TopicValues]):
     """For a `topic_clusters` factor; `solver_nodes` are those of all leaves, which decides about sampling."""
 
     def __init__(
@@ -32,21 +32,8 @@ class TopicPricing(PricingCheck):
     ) -> None:
         if rewards:
             raise CertificateError("topics take no soft links between cells")
-        self._values = TopicValues(factor.arrays())
-        self._sampler = Sampler(effort, WHOLE_WORK / max(1.0, float(solver_nodes) * len(factor.items)))
-
-    @property
-    def replay(self) -> Replay:
-        return self._sampler.replay
-
-    def value(self, members: Collection[int]) -> tuple[Fraction, Fraction]:
-        return self._values.value(members)
-
-    def check_price(self, claim: PriceClaim) -> None:
-        self._search(claim, claim.price)
-
-    def columns_above(self, claim: PriceClaim, threshold: Fraction) -> set[frozenset[int]]:
-        return self._search(claim, min(threshold, claim.price))
+        values = TopicValues(factor.arrays())
+        super().__init__(values, Sampler(effort, WHOLE_WORK / max(1.0, float(solver_nodes) * len(factor.items))))
 
     def _search(self, claim: PriceClaim, threshold: Fraction) -> set[frozenset[int]]:
         prices = [sum((claim.multipliers[i] for i in g), Fraction(0)) for g in claim.rules.groups]
