@@ -110,7 +110,7 @@ def document_html(document: Document) -> str:
     template.tests["picture"] = lambda part: isinstance(part, Picture)
     template.filters["embedded"] = embedded
     template.filters["prose"] = _prose
-    return template.from_string(DOCUMENT).render(document=document)
+    return template.from_string(DOCUMENT).render(title=document.title, document=document)
 
 
 def _entry(cell: str | float | int | None) -> str | float | int:

@@ -16,7 +16,7 @@ code { background: #f2f2f2; padding: .1rem .3rem; }
 .violated { font-weight: 600; }
 """
 
-_ANSWER = (
+_HEAD = (
     """\
 <!DOCTYPE html>
 <html lang="en">
@@ -27,6 +27,10 @@ _ANSWER = (
 <style>
 """
     + STYLE
+)
+
+_ANSWER = (
+    _HEAD
     + """\
 </style>
 </head>
@@ -157,16 +161,7 @@ CLUSTERING = _ANSWER + _CLUSTERS + _RANKING + _PROOF
 TOPICS = _ANSWER + _TOPICS + _PROOF
 
 DOCUMENT = (
-    """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{{ document.title }}</title>
-<style>
-"""
-    + STYLE
+    _HEAD
     + """\
 body { max-width: 74rem; }
 tbody th { white-space: nowrap; }
