@@ -18,6 +18,7 @@ from certimap.mixture.record import CLUSTERING, problem_of
 from certimap.model.errors import ModelError
 from certimap.model.model import Model
 from certimap.report.text import percent, plural
+from certimap.results import Status
 from certimap.verification.checker import VerificationReport, verify
 
 
@@ -57,8 +58,9 @@ def print_report(console: Console, proof: Certificate, report: VerificationRepor
     """What was checked, what it proves, and what had to be trusted."""
     counts = ((report.nodes, "node"), (report.leaves, "leaf"), (report.cuts, "cut"))
     checked = ", ".join(plural(count, noun) for count, noun in counts)
+    within = f" <= {percent(proof.tolerance)}" if report.status is Status.OPTIMAL else ""
     lines = [
-        f"VERIFIED    {report.status.name}  gap {percent(report.relative_gap)}  {report.algorithm}",
+        f"VERIFIED    {report.status.name}  gap {percent(report.relative_gap)}{within}  {report.algorithm}",
         f"log_map     {report.lower_bound:.10g}",
         f"upper bound {report.upper_bound:.10g}  (claimed {proof.upper_bound:.10g})",
         f"checked     {checked} in {report.seconds:.2f} s",
