@@ -1,6 +1,7 @@
 """`certimap compare`: every method on a user's table."""
 
 import csv
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,12 @@ from certimap.report import html
 
 RUN = CliRunner()
 FAST = ["--seconds", "0.5", "--starts", "20"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other tests have the second core."""
+    monkeypatch.setattr(module, "compiled_ahead", lambda warm_ups: nullcontext())
 
 
 @pytest.fixture
