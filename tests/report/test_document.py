@@ -86,12 +86,13 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_figures_are_images() -> None:
     rng = np.random.default_rng(0)
-    two = Trace(rng.dirichlet(np.ones(2), size=20), rng.normal(size=(20, 2, 4)), 5, tuple("abcd"))
+    names = ("a", "price in $", r"$\no formula$", "d")
+    two = Trace(rng.dirichlet(np.ones(2), size=20), rng.normal(size=(20, 2, 4)), 5, names)
     three = Trace(rng.dirichlet(np.ones(3), size=20), rng.normal(size=(20, 3, 1)), 5, ("a",))
     history = [[0.1, math.inf, 1.0], [0.2, 3.0, 1.0], [0.3, 1.0, 1.0]]
     searches = {name: Convergence(history, 0.1, {"other": 7.0}) for name in "abcd"}
     pictures = [
-        weight_traces({"first": two, "second": three}),
+        weight_traces({r"$\first$.csv": two, "second": three}),
         mean_traces(two),
         mean_traces(three),
         gap_plot(searches),

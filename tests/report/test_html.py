@@ -13,7 +13,7 @@ from certimap.report.badge import gap_badge
 from certimap.report.clustering import ClusteringReport
 from certimap.report.explanation import not_proved, proved
 from certimap.report.html import MissingExtraError, clustering_html
-from certimap.report.plots import MOST_POINTS, drawn_points
+from certimap.report.plots import MOST_POINTS, drawn_points, scatter_plot
 from certimap.results import RankedPartition, Ranking
 
 
@@ -145,3 +145,9 @@ def test_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("certimap.report.html.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"needs matplotlib and jinja2: pip install 'certimap\[report\]'"):
         clustering_html(report())
+
+
+def test_names_are_no_formulas() -> None:
+    for dimension in (1, 2):
+        named = replace(report(dimension), feature_names=(r"$\no formula$", "US$ for CA$")[:dimension])
+        assert scatter_plot(named).startswith(b"\x89PNG")

@@ -80,8 +80,8 @@ def scatter_plot(report: ClusteringReport) -> bytes:
             if len(members):
                 _draw_cluster(panel, k, report.data[members][:, [a, b]])
                 _draw_ellipse(panel, k, report.means[k, [a, b]], report.covariances[k][np.ix_([a, b], [a, b])])
-        panel.set_xlabel(report.feature_names[a])
-        panel.set_ylabel(report.feature_names[b])
+        panel.set_xlabel(literal(report.feature_names[a]))
+        panel.set_ylabel(literal(report.feature_names[b]))
     for panel in panels[len(pairs) :]:
         panel.set_axis_off()
     _legend(figure, panels[0])
@@ -103,7 +103,7 @@ def _strip_plot(report: ClusteringReport) -> bytes:
         members = shown[report.labels[shown] == k]
         if len(members):
             _draw_cluster(panel, k, np.column_stack([report.data[members, 0], members]))
-    panel.set_xlabel(report.feature_names[0])
+    panel.set_xlabel(literal(report.feature_names[0]))
     panel.set_ylabel("row")
     _legend(figure, panel)
     return png_of(figure)
@@ -149,6 +149,11 @@ def _legend(figure: Figure, panel: Axes) -> None:
     handles, labels = panel.get_legend_handles_labels()
     fitting = int(figure.get_figwidth() / LEGEND_ENTRY)
     figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), fitting), frameon=False)
+
+
+def literal(name: str) -> str:
+    """A user's name for a label: without this, text between dollar signs would be read as a formula."""
+    return name.replace("$", r"\$")
 
 
 def figure_of(width: float, height: float) -> Figure:

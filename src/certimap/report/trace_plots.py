@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from certimap.report.plots import COLOURS, LINE_STYLES, MARKERS, figure_of, png_of
+from certimap.report.plots import COLOURS, LINE_STYLES, MARKERS, figure_of, literal, png_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ def weight_traces(traces: Mapping[str, Trace]) -> bytes:
     panels = figure.subplots(1, len(traces), squeeze=False, sharey=True)[0]
     for panel, (name, trace) in zip(panels, traces.items(), strict=True):
         _lines(panel, trace.weights, trace.burn_in)
-        panel.set_title(name)
+        panel.set_title(literal(name))
         panel.set_xlabel("sweep")
     panels[0].set_ylabel("weight")
     panels[0].set_ylim(0.0, 1.0)
@@ -59,7 +59,7 @@ def mean_traces(trace: Trace) -> bytes:
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True).ravel()
     for d, (panel, name) in enumerate(zip(panels, names, strict=False)):
         _lines(panel, trace.means[:, :, d], trace.burn_in)
-        panel.set_title(name, fontsize=10)
+        panel.set_title(literal(name), fontsize=10)
         if d >= len(names) - columns:
             panel.set_xlabel("sweep")
     for panel in panels[len(names) :]:
@@ -93,7 +93,7 @@ def gap_plot(searches: Mapping[str, Convergence]) -> bytes:
         panel.axhline(search.tolerance, color="#000000", linestyle=":", label="tolerance")
         panel.set_xlim(0.0, 1.05 * max(s for s, _, _ in search.history) if search.history else 1.0)
         panel.set_yscale("log")
-        panel.set_title(name)
+        panel.set_title(literal(name))
         panel.set_xlabel("seconds")
     for panel in grid[:, 0]:
         panel.set_ylabel("upper bound − best value (nats)")
