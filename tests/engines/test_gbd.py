@@ -91,6 +91,7 @@ def test_limits_leave_a_valid_bound(limits, reason):
     m = tables(0)
     result = solve(m, algorithm="gbd", **limits)
     assert result.stop_reason is reason
+    assert math.isfinite(result.upper_bound)
     assert_solved(m, result, optimum=enumerate_map(m)[0])
 
 

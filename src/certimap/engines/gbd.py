@@ -124,7 +124,7 @@ class GeneralisedBenders:
 
     def run(self) -> StopReason:
         self.add_constraint(self.first_point())
-        while (reason := self.ledger.stop_reason()) is None:
+        while True:  # once in any case, so that there is a bound
             point = self.solve_master()
             if point is None:
                 return self.ledger.stop_reason() or StopReason.EXHAUSTED
@@ -132,7 +132,8 @@ class GeneralisedBenders:
             if self.local_gap() <= self.ledger.limits.gap or point.tobytes() in self._visited:
                 return self.ledger.stop_reason() or StopReason.STALLED
             self.add_constraint(point)
-        return reason
+            if (reason := self.ledger.stop_reason()) is not None:
+                return reason
 
     def first_point(self) -> Floats:
         """Step 1 starts from a feasible point; the middle of the box will do where none is known."""
