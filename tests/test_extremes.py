@@ -6,9 +6,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from tests.helpers import assert_solved, enumerate_map
+from tests.models import discrete_model
 
 from certimap import Block, Model, Status, linear, parity, poisson, polynomial, potts, ridge, table
+from certimap.engines.cut_master import CutMaster, Relaxation
 from certimap.graph.blocks import merge
+from certimap.graph.compile import compile_model
 from certimap.solver import solve
 
 INF = np.inf
@@ -136,3 +139,17 @@ def test_merged_tables_are_never_below_the_exact_sum():
             )
     whole = merge([table([a, b], np.round(p)) for p in parts[:2]], []).log_values
     assert (whole == np.round(parts[0]) + np.round(parts[1])).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_without_a_working_linear_program_the_tree_still_closes(seed, monkeypatch):
+    """Every box then has the bound of its blocks alone, and private variables are not split on."""
+    monkeypatch.setattr(CutMaster, "solve", lambda self, time_limit=None: Relaxation(INF, None, None, None))
+    m = discrete_model(np.random.default_rng(seed), private=True, max_states=300)
+    optimum, _ = enumerate_map(m)
+    result = solve(m, algorithm="branch-and-cut")
+    assert_solved(m, result, optimum=optimum)
+    assert result.status is (Status.INFEASIBLE if optimum == -INF else Status.OPTIMAL)
+    hidden = compile_model(m).hidden
+    assert hidden.any()
+    assert not any(hidden[node.column] for node in result.certificate.nodes[1:])

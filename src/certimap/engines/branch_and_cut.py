@@ -168,8 +168,9 @@ class BranchAndCut:
             self.tree.push(node)
             return
         incumbent = self.ledger.log_map
-        if relaxation.y is not None and node.bound > self.ledger.cutoff:
-            (self.heuristics.at_node if node.depth else self.heuristics.after_root)(relaxation.y)
+        if node.bound > self.ledger.cutoff:
+            y = relaxation.y if relaxation.y is not None else 0.5 * (node.box.lower + node.box.upper)
+            (self.heuristics.at_node if node.depth else self.heuristics.after_root)(y)
         if self.ledger.log_map > incumbent:
             self.record("H", pending=node.bound)
         split = self.split_of(node, relaxation)
@@ -216,7 +217,7 @@ class BranchAndCut:
             if rounds >= 3 and previous - node.bound < stall * reach:
                 break
             previous = node.bound
-        if node.bound == math.inf:
+        if node.bound == math.inf or (relaxation.y is None and node.bound > ledger.cutoff):
             node.improve(master.without_cuts())
         master.purge()
         return relaxation

@@ -33,7 +33,7 @@ def choose_split(master: CutMaster, y: Floats, t: Floats, bound: float, depth: i
     box, graph = master.box, master.graph
     blame, envelopes = _blame(master, y, t)
     whole = graph.integer
-    fraction = np.where(whole, np.abs(y - np.round(y)), 0.0)
+    fraction = np.where(whole & ~graph.hidden, np.abs(y - np.round(y)), 0.0)
     width = np.where(whole, 0.0, box.upper - box.lower)
     root_width = np.maximum(graph.upper - graph.lower, 1e-300)
     splittable = ~whole & (width > NARROW * root_width)
@@ -44,7 +44,7 @@ def choose_split(master: CutMaster, y: Floats, t: Floats, bound: float, depth: i
     shortlists = {sort: _top(score) for sort, score in scores.items()}
     candidates = [j for columns in shortlists.values() for j in columns]
     if not candidates:
-        return _last_resort(box, whole, splittable, blame)
+        return _last_resort(box, whole & ~graph.hidden, splittable, blame)
     if depth <= PROBED_DEPTH and len(candidates) > 1:
         basis = master.basis()
         gains = [_probe(master, split_at(box, j, y[j], bool(whole[j])), bound) for j in candidates]

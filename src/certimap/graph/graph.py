@@ -94,6 +94,12 @@ class FactorGraph:
     def n_columns(self) -> int:
         return len(self.lower)
 
+    @cached_property
+    def hidden(self) -> NDArray[np.bool_]:
+        """The columns of variables that blocks maximise out: no bound depends on them."""
+        names = {name for part in self.private for name in part}
+        return np.array([a is not None and a.variable.name in names for a in self.atoms], dtype=bool)
+
     def encode(self, assignment: Mapping[str, Any]) -> Floats:
         """The columns at an assignment; auxiliary columns of soft constraints get their exact value."""
         values = self.model.flatten(assignment)
