@@ -1,6 +1,7 @@
 """Every tightening keeps every point that satisfies its row, step by step."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -131,3 +132,20 @@ def test_rows_of_any_scale_cut_off_no_point_that_satisfies_them(coefficient):
     tightened, _, alive = Propagator(graph).tighten(Box(graph.lower.copy(), graph.upper.copy()))
     assert alive
     assert tightened.upper[0] >= 4.0 and math.isfinite(tightened.upper[0])
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_large_terms_that_cancel_leave_room_for_their_rounding(seed):
+    rng = np.random.default_rng(seed)
+    m = Model()
+    fixed = rng.integers(10**11, 10**12, size=60).tolist()
+    large = [m.integer(f"x{k}", value, value) for k, value in enumerate(fixed)]
+    y = m.integer("y", 0, 20)
+    weights = np.round(rng.normal(size=60), 3).tolist()
+    rest = sum(Fraction(w) * value for w, value in zip(weights, fixed, strict=True))
+    m.constrain(linear([*zip(large, weights, strict=True), (y, 1.0)]) <= float(rest + 10))
+    graph = compile_model(m)
+    box, _, alive = Propagator(graph).tighten(Box(np.array(graph.lower), np.array(graph.upper)))
+    implied = Fraction(float(graph.rows.widest_upper[0])) - rest
+    assert alive
+    assert min(20, math.floor(implied)) <= box.upper[graph.column_of[y.numeric()]] <= 20

@@ -17,7 +17,8 @@ from certimap.certificate import Tightening
 from certimap.graph.graph import FactorGraph
 from certimap.oracles.protocol import Box
 
-SLACK = 1e-9  # far above the rounding of an activity, far below 1, the distance of integers
+SLACK = 1e-9  # far above the rounding of most activities, far below 1, the distance of integers
+ROUNDING = 2.0**-51  # times terms and their total size: twice the rounding of an activity and of its updates
 WORTH = 1e-3  # relative width that a continuous tightening must gain
 MAX_SWEEPS = 20
 
@@ -72,11 +73,13 @@ def _sweep(
             if not queued[r]:
                 continue
             queued[r] = False
-            low, high = 0.0, 0.0
+            low, high, size = 0.0, 0.0, 0.0
             for p in range(indptr[r], indptr[r + 1]):
                 j, a = indices[p], data[p]
+                size += abs(a) * max(abs(lower[j]), abs(upper[j]))
                 low += a * lower[j] if a > 0 else a * upper[j]
                 high += a * upper[j] if a > 0 else a * lower[j]
+            error = ROUNDING * (indptr[r + 1] - indptr[r] + 4) * size  # of the sums, which large terms may leave small
             for p in range(indptr[r], indptr[r + 1]):
                 j, a = indices[p], data[p]
                 if lower[j] == upper[j] or abs(a) < 1e-9:
@@ -85,7 +88,7 @@ def _sweep(
                 most = high - (a * upper[j] if a > 0 else a * lower[j])
                 above = (row_upper[r] - least) / a if a > 0 else (row_lower[r] - most) / a
                 below = (row_lower[r] - most) / a if a > 0 else (row_upper[r] - least) / a
-                slack = SLACK * max(1.0, abs(least), abs(most)) / min(1.0, abs(a))
+                slack = (SLACK * max(1.0, abs(least), abs(most)) + error) / min(1.0, abs(a))
                 if integer[j]:
                     new_low = max(lower[j], math.ceil(below - slack)) if below > -1e15 else lower[j]
                     new_high = min(upper[j], math.floor(above + slack)) if above < 1e15 else upper[j]
