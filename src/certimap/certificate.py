@@ -6,9 +6,10 @@ A proof is a tree of boxes. Every leaf bounds its box by a combination of cuts a
              + sum_j max over the box of (cost + sum_cuts w u - sum_rows q A)_j y_j
 
 with weights w >= 0 that sum to one over the cuts of every block, and row multipliers q whose sign selects the side of
-the row (q > 0: upper). A leaf without points is proved empty by a combination with a negative bound, made of rows and
-feasibility cuts only (cost, offset and block terms left out). The constants h are not trusted: whoever verifies
-re-derives each from the model.
+the row (q > 0: upper). A block without a cut counts with its largest value in the box. A leaf without points is proved
+empty by a combination with a negative bound, made of rows and feasibility cuts only (cost, offset and block terms left
+out), or by a block without any point in the box. The constants h are not trusted: whoever verifies re-derives each from
+the model.
 """
 
 from __future__ import annotations
