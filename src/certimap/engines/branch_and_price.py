@@ -95,7 +95,7 @@ class BranchAndPrice:
         shares = self.deepen(node, rules) if deep else self.generate(node, rules)
         if not deep and node.bound > self.ledger.cutoff and self.ledger.stop_reason() is None:
             self.close_by_list(node, rules)
-        closed = node.bound <= self.ledger.cutoff or node.proof.kind is LeafKind.COLUMNS
+        closed = node.bound <= self.ledger.cutoff or node.proof.kind is LeafKind.COLUMNS or self._out_of_limits()
         pair = None if closed else self.block.relaxed_pair(rules) or choose_pair(rules, *shares)
         if pair is None:
             self.tree.close(node)
@@ -206,7 +206,7 @@ class BranchAndPrice:
             if self.close_by_list(node, rules) or not room.narrow():
                 break
         open_ = node.bound > ledger.cutoff and node.proof.kind is not LeafKind.COLUMNS
-        return self._shares(rules) if open_ else (self.pool.masks[:0], np.zeros(0))
+        return self._shares(rules) if open_ and not self._out_of_limits() else (self.pool.masks[:0], np.zeros(0))
 
     def certify(self, node: PriceNode, rules: ColumnRules, dual: DualPoint, noise: float) -> Masks:
         """Certified pricing at these multipliers; improves the node's bound and returns the columns met."""
@@ -328,6 +328,10 @@ class BranchAndPrice:
             return True
         node.improve(LeafProof(LeafKind.CONTRADICTION, -math.inf))
         return False
+
+    def _out_of_limits(self) -> bool:
+        """Whether no node will be worked on any more."""
+        return self.ledger.stop_reason() is not None and self.ledger.upper_bound < math.inf
 
     def _effort(self, progress: Callable[[float, int], bool] | None = None) -> Effort:
         """What the limits leave; the first bound is computed whatever they say."""

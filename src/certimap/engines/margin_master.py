@@ -8,6 +8,10 @@ whose bound is V (as far as these columns tell), this point leaves the columns f
 sigma: certified pricing can discard them early, and its tree is orders of magnitude smaller than at a vertex of the
 master's optimal face. With t = 0 the feasible points are those of the master with bound V; there is none while V lies
 below its value.
+
+A cluster holds a large share of the items, which would make dense rows and slow solves. So the LP has a variable for
+the price s_k = lambda(S_k) + sigma of each of the incumbent's clusters, and a row names only the items by which its
+column differs from one of them, where these are fewer than the column itself has.
 """
 
 from __future__ import annotations
@@ -43,17 +47,21 @@ class MarginMaster:
         self._values = np.zeros(0)
         self._listed = np.zeros(0, dtype=np.int64)  # which of them are rows of the LP, after the first one
         self._lp = LinearProgram()
-        groups = rules.n_groups
-        cost = np.zeros(groups + 2)
-        cost[-1] = 1.0
-        lower = np.full(groups + 2, -math.inf)
-        upper = np.full(groups + 2, math.inf)
-        lower[-1], upper[-1] = 0.0, LARGEST_MARGIN
+        groups, known = rules.n_groups, len(near)
+        self._fixed = 1 + known  # rows that stay: the bound, and what the prices of the incumbent's clusters are
+        cost = np.zeros(groups + 2 + known)
+        cost[groups + 1] = 1.0
+        lower = np.full(len(cost), -math.inf)
+        upper = np.full(len(cost), math.inf)
+        lower[groups + 1], upper[groups + 1] = 0.0, LARGEST_MARGIN
         if empty_value is not None:
-            lower[-2] = empty_value
+            lower[groups] = empty_value
         self._lp.add_columns(cost, lower, upper)
         total = np.append(np.ones(groups), [float(n_clusters), 0.0])
-        self._lp.add_rows(np.zeros(1), np.zeros(1), sparse.csr_array(total[None, :]))
+        own = np.hstack([self._by_group(near), np.ones((known, 1)), np.zeros((known, 1))])
+        prices = np.vstack([np.zeros((1, known)), -np.eye(known)])
+        fixed = sparse.csr_array(np.hstack([np.vstack([total[None, :], own]), prices]))
+        self._lp.add_rows(np.zeros(self._fixed), np.zeros(self._fixed), fixed)
 
     def restrict(self, lower: Floats, upper: Floats) -> None:
         """Keep the multipliers of the groups in a box."""
@@ -77,7 +85,7 @@ class MarginMaster:
         new = np.flatnonzero(~np.isin(positions, self.columns))
         if not len(new):
             return 0
-        by_group = masks[new][:, self.rules.representative].astype(float)
+        by_group = self._by_group(masks[new])
         rows = np.hstack([by_group, np.ones((len(new), 1)), -self.distances(masks[new])[:, None]])
         known = len(self.columns)
         while known + len(new) > len(self._room):
@@ -91,15 +99,13 @@ class MarginMaster:
         """The dual point of largest margin; None if the columns rule the prescribed bound out."""
         if not self._settle():
             return None
-        point = self._lp.column_values
-        self.margin = float(point[-1])
-        groups, sigma = point[:-2], float(point[-2])
+        groups, (sigma, self.margin) = self._point()[:-2], self._point()[-2:].tolist()
         items = (groups / self.rules.sizes)[self.rules.group]
         return DualPoint(groups, items, sigma, float(groups.sum()) + self._clusters * sigma)
 
     def binding(self) -> Ints:
         """Positions of the columns that hold the margin down, the tightest first."""
-        weight = np.abs(self._lp.row_duals[1:])
+        weight = np.abs(self._lp.row_duals[self._fixed :])
         order = np.argsort(-weight, kind="stable")
         return self.columns[self._listed[order[weight[order] > 1e-9]]]
 
@@ -123,7 +129,7 @@ class MarginMaster:
             status = self._lp.solve()
             if status is LpStatus.OPTIMAL:
                 # Not by BLAS, whose threads cost more than a product of this size.
-                short = self._values - np.einsum("ij,j->i", rows, self._lp.column_values)
+                short = self._values - np.einsum("ij,j->i", rows, self._point())
             elif status is LpStatus.UNBOUNDED and len(self._listed) < len(rows):
                 short = self._values.copy()  # too few rows yet: those of large value first
             else:
@@ -133,13 +139,35 @@ class MarginMaster:
             worst = worst[short[worst] > VIOLATION]
             if not len(worst):
                 return True
-            self._lp.add_rows(self._values[worst], np.full(len(worst), math.inf), sparse.csr_array(rows[worst]))
+            self._lp.add_rows(self._values[worst], np.full(len(worst), math.inf), self._short_rows(rows[worst]))
             self._listed = np.concatenate([self._listed, worst])
 
     def _drop_slack_rows(self) -> None:
         if len(self._listed) <= self.rules.n_groups + SPARE_ROWS:
             return
         slack = self._lp.basic()[1]
-        slack[0] = False
+        slack[: self._fixed] = False
         self._lp.delete_rows(np.flatnonzero(slack))
-        self._listed = self._listed[~slack[1:]]
+        self._listed = self._listed[~slack[self._fixed :]]
+
+    def _point(self) -> Floats:
+        """Multipliers of the groups, sigma and t of the last solve."""
+        return self._lp.column_values[: self.rules.n_groups + 2]
+
+    def _by_group(self, masks: Masks) -> Floats:
+        return masks[:, self.rules.representative].astype(float)
+
+    def _short_rows(self, rows: Floats) -> sparse.csr_array:
+        """The same rows with the price of one of the incumbent's clusters, where that leaves fewer items."""
+        short = np.hstack([rows, np.zeros((len(rows), len(self._near)))])
+        groups = self.rules.n_groups
+        fewest = np.count_nonzero(rows[:, :groups], axis=1)
+        for k, own in enumerate(self._by_group(self._near)):
+            differing = rows[:, :groups] - own
+            count = np.count_nonzero(differing, axis=1)
+            fewer = count < fewest
+            short[fewer, :groups] = differing[fewer]
+            short[fewer, groups] = 0.0
+            short[fewer, groups + 2 :] = np.arange(len(self._near)) == k
+            fewest = np.minimum(fewest, count)
+        return sparse.csr_array(short)

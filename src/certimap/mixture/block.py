@@ -73,12 +73,13 @@ class GaussianBlock(PartitionBlock):
 
     takes_rewards: ClassVar[bool] = True
     pricing_nodes: ClassVar[int | None] = None
-    margin_pays: ClassVar[bool] = True
 
     def __init__(self, factor: Partition, rewards: PairRewards) -> None:
         super().__init__(factor, rewards)
         assert isinstance(factor, GaussianClusters)
         self.mixture = factor
+        # Boxes of a known or a single precision are few at any dual point: column generation alone is sooner done.
+        self.margin_pays = factor.prior.covariance_type in ("full", "diag")
         self._form: _Form | None = None
         self._search: tuple[ColumnRules, MixtureProblem, Instance] | None = None
         self._proof_nodes = 0

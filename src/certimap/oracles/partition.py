@@ -143,7 +143,7 @@ class PartitionBlock(ABC):
 
     takes_rewards: ClassVar[bool] = False
     pricing_nodes: ClassVar[int | None] = 1_000_000  # after so many, branching helps more than pricing on; None: never
-    margin_pays: ClassVar[bool] = False  # whether proofs are far shorter at dual points of large margin
+    margin_pays: bool = False  # whether proofs are far shorter at dual points of large margin
 
     def __init__(self, factor: Partition, rewards: PairRewards) -> None:
         self.factor = factor

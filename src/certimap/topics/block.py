@@ -37,7 +37,7 @@ class TopicBlock(PartitionBlock):
     """c(S) = sum_v phi(n_v + e) - phi(n + V e) + sum_d phi(n_d + a) over cells."""
 
     pricing_nodes: ClassVar[int | None] = None
-    margin_pays: ClassVar[bool] = True
+    margin_pays = True
 
     def __init__(self, factor: Partition, rewards: PairRewards) -> None:
         super().__init__(factor, rewards)
