@@ -13,7 +13,7 @@ from certimap import Certificate, CertificateError, Model, cannot_link, verify
 from certimap.certificate import CutRecord, LeafRecord, NodeRecord, Tightening
 from certimap.solver import solve
 
-FAULTS = 60  # per certificate
+FAULTS = 50  # per certificate
 OTHER_TYPES = (None, "x", True, 1.5, -3, math.inf, math.nan, (), {}, ["x"], np.zeros(2), "OPTIMAL", "INFEASIBLE")
 
 
@@ -91,7 +91,7 @@ def is_true(claim, model, optimum):
 
 
 @pytest.mark.parametrize("algorithm", ["branch-and-cut", "gbd", "elimination"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(5))
 def test_no_fault_makes_a_false_claim_pass(seed, algorithm):
     rng = np.random.default_rng(seed)
     model = discrete_model(rng, max_states=200)
