@@ -21,6 +21,7 @@ from certimap.oracles.protocol import Box, Cuts, Oracle
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+MOST_OFF, MOST_OFF_SHARE = 200, 0.3  # rows of local cuts that may wait for the boxes where they hold
 PURGE_EVERY = 2000  # cuts in the LP beyond which slack ones are removed (they stay in the pool)
 
 
@@ -147,16 +148,22 @@ class CutMaster:
         self._lp.restore(basis)
 
     def purge(self) -> None:
-        """Drop slack cut rows when the LP has grown long; the pool keeps them for certificates."""
+        """Drop cut rows when many are switched off, slack ones when the LP has grown long; the pool keeps them all."""
+        off = np.flatnonzero(~self._active)
+        if len(off) > max(MOST_OFF, MOST_OFF_SHARE * len(self._in_lp)):
+            self._drop(off)
         if len(self._in_lp) < PURGE_EVERY:
             return
         _, basic_rows = self._lp.basic()
         slack = basic_rows[len(self.graph.rows) :]
         drop = self._permanent + np.flatnonzero(slack[self._permanent :])
         if 2 * len(drop) > len(self._in_lp):
-            self._lp.delete_rows(len(self.graph.rows) + drop)
-            self._in_lp = np.delete(self._in_lp, drop)
-            self._active = np.delete(self._active, drop)
+            self._drop(drop)
+
+    def _drop(self, cut_rows: Ints) -> None:
+        self._lp.delete_rows(len(self.graph.rows) + cut_rows)
+        self._in_lp = np.delete(self._in_lp, cut_rows)
+        self._active = np.delete(self._active, cut_rows)
 
     def _multipliers(self, duals: Floats) -> Multipliers:
         n_rows = len(self.graph.rows)
