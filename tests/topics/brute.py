@@ -2,12 +2,14 @@
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import xlogy
 
+from certimap.topics.charges import Charges
+from certimap.topics.objective import Cells
 from certimap.topics.prior import TopicPrior
 from certimap.topics.problem import TopicProblem
 
@@ -147,3 +149,22 @@ def random_corpus(
     counts = random_counts(rng, documents, words, cells)
     alpha, eta = rng.choice([1.0, 1.1, 2.0]), rng.choice([1.0, 1.1, 1.5])
     return Corpus(counts, n_topics, float(alpha), float(eta), random_constraints(rng, counts, n_topics, kinds))
+
+
+def random_charges(rng: np.random.Generator, cells: Cells) -> Charges:
+    """Soft constraints of all kinds that single topics are charged for, with two anchors."""
+    words = np.unique(cells.word)
+    pairs = np.sort([rng.choice(words, 2, replace=False) for _ in range(3)], axis=1)
+    wished = rng.choice(len(cells), 3, replace=False)
+    return replace(
+        Charges.none(int(rng.integers(0, 4))),
+        pair_words=pairs,
+        pair_weights=rng.choice([0.3, 1.0, 3.0], 3),
+        pair_together=np.array([True, False, False]),
+        wish_cells=wished,
+        wish_anchors=np.array([0, 1, 0]),
+        wish_costs=rng.choice([0.5, 2.0], 3),
+        anchor_topics=np.array([0, 1]),
+        document_cost=float(rng.choice([0.0, 0.7])),
+        min_documents_weight=float(rng.choice([0.4, 2.0, math.inf])),
+    )

@@ -5,14 +5,15 @@ import math
 
 import numpy as np
 import pytest
-from tests.topics.brute import random_counts
+from tests.topics.brute import random_charges, random_counts
 
 from certimap.oracles.partition import ColumnRules
+from certimap.topics.charges import Charges
 from certimap.topics.counts import cells_of, checked_counts
 from certimap.topics.objective import TopicObjective
 from certimap.topics.pricing import Verdict, certify, list_columns
 from certimap.topics.pricing_arrays import PricingArrays, pricing_arrays
-from certimap.topics.pricing_boxes import climb
+from certimap.topics.pricing_columns import anneal
 from certimap.topics.prior import TopicPrior
 
 Pairs = tuple[tuple[int, int], ...]
@@ -34,20 +35,26 @@ class Case:
         prior: TopicPrior | None = None,
         level: float = 0.0,
         most: int = 5,
+        charged: bool = False,
     ) -> None:
         counts = random_counts(rng, documents, words, cells)
         counts[counts > 0] = rng.integers(1, most, size=int((counts > 0).sum()))
         self.cells = cells_of(checked_counts(counts))
         prior = prior or TopicPrior(float(rng.choice([1.0, 1.1, 2.0])), float(rng.choice([1.0, 1.1, 1.7])))
-        self.rules = ColumnRules.of(len(self.cells), together, apart, 0, len(self.cells))
-        self.arrays: PricingArrays = pricing_arrays(self.cells, prior, self.rules, min_documents)
+        charges = random_charges(rng, self.cells) if charged else Charges.none(min_documents)
+        items = len(self.cells) + charges.n_anchors
+        between = ((items - 2, items - 1),) if charges.n_anchors else ()
+        self.rules = ColumnRules.of(items, together, apart + between, 0, items)
+        self.arrays: PricingArrays = pricing_arrays(self.cells, prior, self.rules, charges)
         objective = TopicObjective(self.cells, prior, 2)
         masks = np.array(list(itertools.product([False, True], repeat=self.rules.n_groups)))
         whole = masks[:, self.rules.group]
         keep = self.rules.admits(whole)
-        keep &= np.array([len(np.unique(self.cells.document[m])) >= min_documents for m in whole])
-        self.sets, whole = masks[keep], whole[keep]
-        worth = np.array([objective.value(m) for m in whole])
+        whole, masks = whole[keep], masks[keep]
+        members = [np.flatnonzero(row) for row in whole]
+        worth = np.array([objective.value(m[m < len(self.cells)]) - charges.of_topic(self.cells, m) for m in members])
+        allowed = np.isfinite(worth)
+        self.sets, worth = masks[allowed], worth[allowed]
         base = worth[-1] if len(worth) else 0.0
         # Prices around what the cells add, so that neither everything nor nothing is the best set.
         self.prices = rng.normal(size=self.rules.n_groups) + base / max(1, self.rules.n_groups) + level
@@ -120,6 +127,14 @@ def test_minimum_of_documents(least: int, level: float) -> None:
     Case(rng, 5, 4, 10, min_documents=least, apart=((0, 1), (2, 7)), together=((3, 4),), level=level).check()
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("level", [-1.0, 0.5])
+def test_charges(seed: int, level: float) -> None:
+    rng = np.random.default_rng(350 + seed)
+    Case(rng, 4, 4, 9, charged=True, level=level).check()
+    Case(rng, 4, 4, 9, charged=True, together=((0, 3), (2, 9)), apart=((1, 4),), level=level).check()
+
+
 @pytest.mark.parametrize("prior", [TopicPrior(1.0, 1.0), TopicPrior(1.0, 3.0), TopicPrior(4.0, 1.0)])
 def test_priors(prior: TopicPrior) -> None:
     rng = np.random.default_rng(400)
@@ -149,6 +164,7 @@ def test_many_subsets(seed: int) -> None:
             apart=pairs[2 : 2 + rng.integers(3)],
             min_documents=int(rng.integers(4)),
             level=level,
+            charged=bool(rng.integers(2)),
         ).check(slack=float(rng.uniform(0.1, 3.0)))
 
 
@@ -190,12 +206,13 @@ def test_record_is_a_tree_that_holds_all_nodes() -> None:
         assert (record.split[leaves] == -1).all()
 
 
-def test_climbs_end_in_local_optima_of_their_value() -> None:
+@pytest.mark.parametrize("sweeps", [0, 5])
+def test_climbs_end_in_local_optima_of_their_value(sweeps: int) -> None:
     rng = np.random.default_rng(1000)
     case = Case(rng, 5, 5, 12, apart=((0, 1), (4, 7)), min_documents=2)
     columns = rng.integers(0, 2, size=(50, 12)).astype(np.int8)
     values = np.empty(50)
-    climb(case.arrays, case.prices, columns, values)
+    anneal(case.arrays, case.prices, columns, values, rng, sweeps, 2.0, 0.1)
     index = {row.tobytes(): value for row, value in zip(case.sets, case.values, strict=True)}
     feasible = np.isfinite(values)
     assert feasible.any()

@@ -11,7 +11,6 @@ from tests.helpers import assert_topics_solved
 from tests.topics.brute import KINDS, SOFT_KINDS, Corpus, random_corpus, random_counts
 
 from certimap import IterationRecord, Status, StopReason
-from certimap.topics.factor import inexpressible
 from certimap.topics.prior import TopicPrior
 from certimap.topics.problem import TopicProblem
 from certimap.topics.solve import solve_topics
@@ -35,7 +34,9 @@ def check(corpus: Corpus) -> str:
         assert result.conflict
     else:
         assert result.log_map == pytest.approx(optimum, abs=1e-9)
-        assert result.status is (Status.FEASIBLE if inexpressible(problem) else Status.OPTIMAL)
+        # A limit of two and more topics a document is left out of the bound.
+        left_out = 1 < problem.max_topics < problem.n_topics
+        assert result.status in ((Status.OPTIMAL, Status.BOUNDED) if left_out else (Status.OPTIMAL,))
     return result.status.name
 
 
@@ -46,7 +47,7 @@ def test_small_corpora(kind: str | None) -> None:
     outcomes = [
         check(random_corpus(rng, 4, 4, cells, n_topics, kinds)) for n_topics, cells in ((2, 10), (2, 8), (3, 7), (3, 6))
     ]
-    assert {"OPTIMAL", "FEASIBLE"} & set(outcomes)
+    assert "OPTIMAL" in outcomes
 
 
 @pytest.mark.slow

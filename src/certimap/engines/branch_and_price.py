@@ -256,7 +256,9 @@ class BranchAndPrice:
         if cover.columns is not None:
             self.incumbent.offer(labels_of(listed[cover.columns]))
         if cover.complete:
-            value = with_rounding(ledger.log_map)
+            # The clusters of a relaxed value may add up to more than the partition is worth.
+            relaxed = -math.inf if cover.columns is None else self._upper(proof.multipliers, proof.price) - cover.slack
+            value = with_rounding(max(ledger.log_map, relaxed))
             node.improve(LeafProof(LeafKind.COLUMNS, value, proof.multipliers, proof.price, listed, proof.pricing))
         return cover.complete
 

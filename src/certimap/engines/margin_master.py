@@ -124,8 +124,8 @@ class MarginMaster:
     def _settle(self) -> bool:
         """Solve over all columns known: violated ones enter the LP until there are none."""
         rows = self._room[: len(self.columns)]
+        self._drop_slack_rows()  # not within the loop, which would go round in circles where optima are degenerate
         while True:
-            self._drop_slack_rows()
             status = self._lp.solve()
             if status is LpStatus.OPTIMAL:
                 # Not by BLAS, whose threads cost more than a product of this size.

@@ -66,7 +66,7 @@ class LatentDirichletMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cert
     n_jobs : int, default=None
         Threads; None is 1, -1 all cores. The answer does not depend on it.
     algorithm : {"auto", "local-search"}, default="auto"
-        "local-search" leaves the proof out; so does "auto" for corpora and constraints that are beyond it.
+        "local-search" leaves the proof out; so does "auto" for corpora that are beyond it.
     verbose : int, default=0
         1 prints the log table.
 

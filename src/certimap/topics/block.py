@@ -24,9 +24,11 @@ from certimap.oracles.partition import (
 from certimap.topics.factor import TopicClusters
 from certimap.topics.pricing import Record, certify, list_columns
 from certimap.topics.pricing_arrays import Flags, PricingArrays, pricing_arrays
-from certimap.topics.pricing_boxes import climb
+from certimap.topics.pricing_columns import anneal
 
 CLIMBS = 60  # from random sets, besides those around the columns that are asked for
+LONG_CLIMBS = 12  # of them with many sweeps
+SWEEPS, MANY_SWEEPS, HOTTEST, COLDEST = 20, 200, 2.0, 0.1  # of the annealing
 KEPT_COLUMNS = 40
 ENOUGH_COLUMNS = 20
 LISTING_NODES = 500_000
@@ -34,7 +36,7 @@ LISTING_NODES = 500_000
 
 @register_block(TopicClusters.kind)
 class TopicBlock(PartitionBlock):
-    """c(S) = sum_v phi(n_v + e) - phi(n + V e) + sum_d phi(n_d + a) over cells."""
+    """c(S) = sum_v phi(n_v + e) - phi(n + V e) + sum_d phi(n_d + a) over cells, less what topics are charged."""
 
     pricing_nodes: ClassVar[int | None] = None
     margin_pays = True
@@ -61,12 +63,15 @@ class TopicBlock(PartitionBlock):
             if f < arrays.n_documents:
                 touched += n > 0
         values -= arrays.normaliser[(weights @ arrays.tokens).astype(np.int64)]
-        return np.where(touched >= arrays.min_documents, values, -math.inf)
+        missing = np.flatnonzero(touched < arrays.min_documents)
+        values[missing] -= arrays.missing_cost * (arrays.min_documents - touched[missing])
+        return values
 
     def starts(self, rules: ColumnRules, rng: np.random.Generator, count: int) -> list[Ints]:
         """Random topics of the words, which keep a document's tokens of a word together."""
-        words, clusters = self.topics.cells.n_words, self.factor.n_clusters
-        return [rng.integers(clusters, size=words)[self.topics.cells.word] for _ in range(count)]
+        cells, clusters = self.topics.cells, self.factor.n_clusters
+        anchors = self.topics.charges.anchor_topics
+        return [np.append(rng.integers(clusters, size=cells.n_words)[cells.word], anchors) for _ in range(count)]
 
     def heuristic_columns(
         self, multipliers: Floats, rules: ColumnRules, rng: np.random.Generator, near: Masks
@@ -74,7 +79,9 @@ class TopicBlock(PartitionBlock):
         arrays = self._arrays(rules)
         columns = self._climbed_from(near[:, rules.representative], rules, rng)
         values = np.empty(len(columns))
-        climb(arrays, np.ascontiguousarray(rules.summed(multipliers)), columns, values)
+        rng.shuffle(columns)
+        for part, sweeps in ((slice(LONG_CLIMBS), MANY_SWEEPS), (slice(LONG_CLIMBS, None), SWEEPS)):
+            anneal(arrays, rules.summed(multipliers), columns[part], values[part], rng, sweeps, HOTTEST, COLDEST)
         order = np.argsort(-values, kind="stable")
         order = order[np.isfinite(values[order]) & (columns[order] == 1).any(axis=1)]
         _, first = np.unique(np.packbits(columns[order] == 1, axis=1), axis=0, return_index=True)
@@ -121,6 +128,8 @@ class TopicBlock(PartitionBlock):
     def _climbed_from(self, near: Masks, rules: ColumnRules, rng: np.random.Generator) -> Flags:
         """The columns themselves, perturbed copies and unions of them, and blocks of documents and words."""
         cells, first = self.topics.cells, rules.representative
+        nowhere = np.zeros(self.topics.charges.n_anchors, dtype=np.int64)
+        document, word = np.append(cells.document, nowhere), np.append(cells.word, nowhere)
         columns = [near]
         if len(near):
             kept = near[rng.integers(len(near), size=CLIMBS)]
@@ -128,7 +137,7 @@ class TopicBlock(PartitionBlock):
             columns.append(near[rng.integers(len(near), size=CLIMBS // 3)] | kept[: CLIMBS // 3])
         documents = rng.random((CLIMBS, cells.n_documents)) < rng.random((CLIMBS, 1))
         words = rng.random((CLIMBS, cells.n_words)) < rng.random((CLIMBS, 1))
-        columns.append(documents[:, cells.document[first]] & words[:, cells.word[first]])
+        columns.append(documents[:, document[first]] & words[:, word[first]])
         return np.concatenate(columns).astype(np.int8)
 
     def _masks(self, columns: Flags, rules: ColumnRules) -> Masks:
@@ -145,7 +154,7 @@ class TopicBlock(PartitionBlock):
         return self._form[1]
 
     def _new_arrays(self, rules: ColumnRules) -> PricingArrays:
-        return pricing_arrays(self.topics.cells, self.topics.prior, rules, self.topics.min_documents)
+        return pricing_arrays(self.topics.cells, self.topics.prior, rules, self.topics.charges)
 
 
 def _allowance(effort: Effort) -> Callable[[float, int], bool]:

@@ -4,7 +4,8 @@
     z = m.categorical("z", K, shape=C)
     m.add(topic_clusters(z, cells, TopicPrior(1.1, 1.1)))
 
-A certificate of topics refers to such a model: `topic_model` builds the one that belongs to a problem.
+A certificate of topics refers to such a model: `topic_model` builds the one that belongs to a problem. Soft constraints
+are charged to the topics (`charges`).
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ from certimap.model.errors import ModelError
 from certimap.model.expressions import Atom, LinearExpression, Variable
 from certimap.model.model import Model
 from certimap.model.partition import Partition, partition_items
-from certimap.topics.objective import Cells, TopicObjective
+from certimap.topics.charges import Charges, first_cells
+from certimap.topics.objective import Cells, IntArray, TopicObjective
 from certimap.topics.prior import TopicPrior
 from certimap.topics.problem import TopicProblem
 
 
 @dataclass(eq=False)
 class TopicClusters(Partition):
-    """c(S) of topics over cells; -inf for a topic with tokens in fewer than `min_documents` documents.
+    """c(S) of topics over cells and anchors, less what they are charged; -inf for a topic in too few documents.
 
     c(S) = sum_v phi(n_v + e) - phi(n + V e) + sum_d phi(n_d + a), see `certimap.topics.objective`.
     """
@@ -38,7 +40,7 @@ class TopicClusters(Partition):
     items: tuple[Variable, ...]
     cells: Cells
     prior: TopicPrior
-    min_documents: int = 0
+    charges: Charges
     name: str = ""
     atoms: tuple[Atom, ...] = field(init=False)
     objective: TopicObjective = field(init=False)
@@ -59,59 +61,67 @@ class TopicClusters(Partition):
             "count": cells.count,
             "shape": np.array([cells.n_documents, cells.n_words]),
             "prior": np.array([self.prior.alpha, self.prior.eta]),
-            "min_documents": np.array(self.min_documents),
+            "min_documents": np.array(self.charges.min_documents),
+            **self.charges.arrays,
         }
 
     def cluster_value(self, members: NDArray[np.int64]) -> float:
-        if self.min_documents and len(np.unique(self.cells.document[members])) < self.min_documents:
-            return -math.inf
-        return self.objective.value(members)
+        own = members[members < len(self.cells)]
+        return self.objective.value(own) - self.charges.of_topic(self.cells, members)
+
+    def value(self, y: NDArray[np.float64]) -> float:
+        labels = y.reshape(len(self.items), self.n_clusters).argmax(axis=1)
+        return super().value(y) - self.charges.excess(self.cells, labels, self.n_clusters)
 
 
 def topic_clusters(
-    items: Any, cells: Cells, prior: TopicPrior, *, min_documents: int = 0, name: str = ""
+    items: Any, cells: Cells, prior: TopicPrior, *, charges: Charges | None = None, name: str = ""
 ) -> TopicClusters:
-    """Cell c joins topic z_c; with `min_documents`, every topic has tokens in at least so many documents."""
+    """Cell c joins topic z_c; the items after the cells are the anchors of the charges, to be fixed to their topics."""
+    charges = charges or Charges.none()
     variables = partition_items(items, "topic_clusters")
-    if len(variables) != len(cells):
-        raise ModelError(f"topic_clusters: there are {len(cells)} cells, but {len(variables)} items")
-    return TopicClusters(variables, cells, prior, min_documents, name)
+    if len(variables) != len(cells) + charges.n_anchors:
+        anchors = f" and {charges.n_anchors} anchors" if charges.n_anchors else ""
+        raise ModelError(f"topic_clusters: there are {len(cells)} cells{anchors}, but {len(variables)} items")
+    return TopicClusters(variables, cells, prior, charges, name)
 
 
 def topic_model(problem: TopicProblem) -> Model:
     """The model of a topic problem, over the topics "z" of its cells; equal problems give equal fingerprints.
 
-    ModelError for what such a model cannot say: soft constraints, and a limit on the topics of a document.
+    Where topics are wished for, "topic" holds their anchors.
     """
-    if inexpressible(problem):
-        raise ModelError(f"topic_model: {inexpressible(problem)}")
     model = Model()
+    charges = Charges.of(problem)
     z = model.categorical("z", problem.n_topics, shape=len(problem.cells))
-    least = problem.min_documents
-    model.add(topic_clusters(z, problem.cells, problem.prior, min_documents=least))
-    first = np.unique(problem.cell_item, return_index=True)[1]
+    items = list(z)
+    if charges.n_anchors:
+        anchors = model.categorical("topic", problem.n_topics, shape=charges.n_anchors)
+        model.constrain([fix(t, int(k)) for t, k in zip(anchors, charges.anchor_topics, strict=True)])
+        items += list(anchors)
+    model.add(topic_clusters(items, problem.cells, problem.prior, charges=charges))
+    first = first_cells(problem)
     for c, item in enumerate(problem.cell_item):
         if c != first[item]:
             model.constrain(must_link(z[first[item]], z[c]))
+    if problem.max_topics == 1 < problem.n_topics and math.isinf(problem.max_topics_weight):
+        document = problem.cells.document
+        model.constrain([must_link(z[c - 1], z[c]) for c in range(1, len(z)) if document[c - 1] == document[c]])
     for i, j in conflicting_items(problem):
         model.constrain(cannot_link(z[first[i]], z[first[j]]))
     for item in np.flatnonzero(problem.fixed >= 0):
         model.constrain(fix(z[first[item]], int(problem.fixed[item])))
-    if least > 0:  # what the value says already; here for whoever reads the rules only
-        model.constrain([at_least(1, z, value=k) for k in range(problem.n_topics)])
-    model.add(LinearExpression({}, problem.objective.constant))
+    if problem.min_documents > 0 and not charges.soft_documents:
+        # What the value says already; here for whoever reads the rules only.
+        model.constrain([at_least(1, items, value=k) for k in range(problem.n_topics)])
+    model.add(LinearExpression({}, problem.objective.constant + charges.free(problem.cells) - problem.soft_constant))
     return model
 
 
-def inexpressible(problem: TopicProblem) -> str:
-    """What keeps the problem from being a partition into topics of equal rules; empty if nothing does."""
-    if len(problem.soft_pairs) or len(problem.wish_items) or problem.soft_constant:
-        return "soft constraints on words or tokens"
-    if problem.max_topics < problem.n_topics:
-        return "a limit on the topics of a document"
-    if problem.min_documents and not math.isinf(problem.min_documents_weight):
-        return "a soft limit on the documents of a topic"
-    return ""
+def model_labels(problem: TopicProblem, labels: IntArray) -> dict[str, IntArray]:
+    """The point of `topic_model` with these topics of the items."""
+    anchors = Charges.of(problem).anchor_topics
+    return {"z": problem.cell_labels(labels), **({"topic": anchors} if len(anchors) else {})}
 
 
 def conflicting_items(problem: TopicProblem) -> list[tuple[int, int]]:

@@ -5,8 +5,9 @@ has
 
     c(S) - lambda(S) <= exp(t - 1) - t V e + sum_f max over x of [h_f(n_f(x)) + sum of the w of the arcs that x takes],
 
-because -phi(y) <= exp(t - 1) - t y. Each maximum is a dynamic program over the token counts that the box allows. The
-weights and t descend by subgradients; the weight of a group's first arc is always what the others leave over.
+because -phi(y) <= exp(t - 1) - t y; less what documents cost that are missing in any case. Each maximum is a dynamic
+program over the token counts that the box allows. The weights and t descend by subgradients; the weight of a group's
+first arc is always what the others leave over.
 
 Rounding: no number below has gone through more than `roundings` operations, on quantities whose magnitudes add up to
 `magnitude`; the bound is raised by 2^-52 times the product, twice the a-priori error.
@@ -185,6 +186,17 @@ def marginals_of_factor(arrays: PricingArrays, box: Box, scratch: Scratch, f: in
 
 
 @kernel
+def _missing_documents(arrays: PricingArrays, box: Box) -> float:
+    """What every set of the box is charged for documents that it cannot have."""
+    possible = 0
+    for f in range(arrays.n_documents):
+        possible += box.high[f] > 0
+    if possible >= arrays.min_documents:
+        return 0.0
+    return arrays.missing_cost * (arrays.min_documents - possible)
+
+
+@kernel
 def margin_of(arrays: PricingArrays, scratch: Scratch, prices_magnitude: float, free: int, t: float) -> float:
     """What the bound of this node may err by."""
     magnitude: float = arrays.magnitude + prices_magnitude + abs(t) * (arrays.mass + len(arrays.normaliser)) + np.exp(t)
@@ -216,10 +228,11 @@ def descend(
     for k in range(free):
         scratch.direction[scratch.arc[k]] = 0.0
     best, best_t, stall, length, averaged = np.inf, t, 0, 0.6, 0
+    missing = _missing_documents(arrays, box)
     for step in range(steps):
         value = balance(arrays, box, scratch, prices, t)
         slope = np.exp(t - 1.0)
-        value += slope - t * arrays.mass
+        value += slope - t * arrays.mass - missing
         n = 0
         for f in range(factors):
             part = maximise_factor(arrays, box, scratch, f)
@@ -297,6 +310,7 @@ def fix_by_bound(
     """Put groups out, or in, without which the bound falls to the target; how many, -1 if that empties the box."""
     free = gather(arrays, box, scratch)
     value = balance(arrays, box, scratch, prices, t) + np.exp(t - 1.0) - t * arrays.mass
+    value -= _missing_documents(arrays, box)
     for f in range(len(box.low)):
         part = marginals_of_factor(arrays, box, scratch, f)
         if part == NOTHING:

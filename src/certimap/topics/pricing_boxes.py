@@ -9,7 +9,9 @@ single change improves by more than that need not be looked at. h_f and phi are 
 - g not in S would gain at least  sum_f [h_f(L_f + n_gf) - h_f(L_f)] - [phi(n + n_g + V e) - phi(n + V e)] - lambda_g
   at the largest n: above slack, g is in, unless a group of S is apart from it.
 
-Where topics need a number of documents, g may leave only if enough documents stay in any case.
+A jump of h_f between 0 tokens and one adds its height to what is gained where tokens besides those of g may or may not
+be there. Where topics need a number of documents, leaving costs what the documents of g may then be missed for: g may
+leave for nothing only if enough documents stay in any case.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from certimap._numeric.jit import entry, inlined, kernel
+from certimap._numeric.jit import inlined, kernel
 from certimap.topics.objective import FloatArray, IntArray
 from certimap.topics.pricing_arrays import Flags, PricingArrays
 
@@ -106,7 +108,7 @@ def _totals(arrays: PricingArrays, box: Box) -> tuple[int, int, int, int]:
             high += box.high[f]
             certain += box.low[f] > 0
             possible += box.high[f] > 0
-        else:
+        elif f < arrays.n_counted:
             word_low += box.low[f]
             word_high += box.high[f]
     return max(low, word_low), min(high, word_high), certain, possible
@@ -136,6 +138,11 @@ def _gains(
         top, bottom = max(box.high[f], m), min(box.low[f], size - m)
         most += arrays.table[at + top] - arrays.table[at + top - m]
         least += arrays.table[at + bottom + m] - arrays.table[at + bottom]
+        jump = arrays.jump[f]
+        if jump != 0.0:
+            alone = box.inside[f] == 0
+            most -= jump * (top == m) - max(jump, 0.0) * alone
+            least -= jump * (bottom == 0) - min(jump, 0.0) * alone
     return most, least, never, always, documents
 
 
@@ -147,14 +154,16 @@ def contract(arrays: PricingArrays, box: Box, prices: FloatArray, slack: float, 
             return False
         changed = False
         low, high, certain, possible = _totals(arrays, box)
-        if low > high or possible < arrays.min_documents:
+        if low > high or (possible < arrays.min_documents and arrays.missing_cost == np.inf):
             return False
         for g in range(len(box.status)):
             if box.status[g] != FREE:
                 continue
             most, least, never, always, documents = _gains(arrays, box, prices, g, low, high)
-            may_leave = arrays.min_documents == 0 or certain - documents >= arrays.min_documents
-            if never or (may_leave and most < -slack - margin):
+            missing = min(documents, arrays.min_documents - (certain - documents)) if arrays.min_documents else 0
+            if missing > 0:
+                most += missing * arrays.missing_cost
+            if never or most < -slack - margin:
                 if always:
                     return False
                 put(arrays, box, g, OUT)
@@ -175,79 +184,3 @@ def _is_welcome(arrays: PricingArrays, box: Box, g: int) -> bool:
     for q in range(arrays.foe_start[g], arrays.foe_start[g + 1]):
         welcome &= box.status[arrays.foes[q]] == OUT
     return welcome
-
-
-@entry
-def climb(arrays: PricingArrays, prices: FloatArray, columns: Flags, values: FloatArray) -> None:
-    """Single changes that improve c(S) - lambda(S) until none does; columns of 0 and 1 in place, their values.
-
-    A column that violates the rules gets -inf.
-    """
-    factors = len(arrays.start) - 1
-    count = np.zeros(factors, dtype=np.int64)
-    for row in range(len(columns)):
-        values[row] = climb_one(arrays, prices, columns[row], count)
-
-
-@kernel
-def climb_one(arrays: PricingArrays, prices: FloatArray, x: Flags, count: IntArray) -> float:
-    """`climb` for one column; `count` is scratch, n_f."""
-    G = len(x)
-    count[:] = 0
-    n = 0
-    for g in range(G):
-        if x[g] == 1 and _clashes(arrays, x, g):
-            x[g] = 0
-        if x[g] == 1:
-            n += arrays.tokens[g]
-            for q in range(arrays.arc_start[g], arrays.arc_start[g + 1]):
-                count[arrays.factor[arrays.arcs[q]]] += arrays.arc_tokens[arrays.arcs[q]]
-    documents = 0
-    for f in range(arrays.n_documents):
-        documents += count[f] > 0
-    changed = True
-    while changed:
-        changed = False
-        for g in range(G):
-            sign = -1 if x[g] == 1 else 1
-            after = n + sign * arrays.tokens[g]
-            gain = arrays.normaliser[n] - arrays.normaliser[after] - sign * prices[g]
-            lost = 0
-            for q in range(arrays.arc_start[g], arrays.arc_start[g + 1]):
-                arc = arrays.arcs[q]
-                f = arrays.factor[arc]
-                at = arrays.table_start[f] + count[f]
-                gain += arrays.table[at + sign * arrays.arc_tokens[arc]] - arrays.table[at]
-                lost += f < arrays.n_documents and sign < 0 and count[f] == arrays.arc_tokens[arc]
-            if gain <= 1e-9 * (1.0 + abs(prices[g])):
-                continue
-            if (sign > 0 and _clashes(arrays, x, g)) or (lost and documents - lost < arrays.min_documents):
-                continue
-            x[g] = 1 - x[g]
-            n = after
-            changed = True
-            for q in range(arrays.arc_start[g], arrays.arc_start[g + 1]):
-                arc = arrays.arcs[q]
-                f = arrays.factor[arc]
-                before = count[f] > 0
-                count[f] += sign * arrays.arc_tokens[arc]
-                if f < arrays.n_documents:
-                    documents += (count[f] > 0) - before
-    if documents < arrays.min_documents:
-        return -np.inf
-    value: float = -arrays.normaliser[n]
-    for f in range(len(count)):
-        value += arrays.table[arrays.table_start[f] + count[f]]
-    for g in range(G):
-        if x[g] == 1:
-            value -= prices[g]
-    return value
-
-
-@inlined
-def _clashes(arrays: PricingArrays, x: Flags, g: int) -> bool:
-    """Whether x holds another group that is apart from g."""
-    clashes = False
-    for q in range(arrays.foe_start[g], arrays.foe_start[g + 1]):
-        clashes |= x[arrays.foes[q]] == 1
-    return clashes

@@ -15,7 +15,8 @@ from certimap._numeric.jit import entry, kernel
 from certimap.topics.objective import FloatArray, IntArray
 from certimap.topics.pricing_arrays import Flags, PricingArrays
 from certimap.topics.pricing_bound import Scratch, descend, fix_by_bound
-from certimap.topics.pricing_boxes import FREE, IN, Box, climb_one, contract
+from certimap.topics.pricing_boxes import FREE, IN, Box, contract
+from certimap.topics.pricing_columns import climb_one
 
 DONE, SLICE_OVER, FULL, TOO_MANY = 0, 1, 2, 3
 ROUNDS = 3  # of bounding and fixing per node
@@ -200,7 +201,7 @@ def _bound_child(
     count: IntArray,
 ) -> None:
     """Contract and bound a box; keep it as an open node unless it is closed."""
-    bound = parent_bound
+    bound, decided = parent_bound, 0
     for _ in range(ROUNDS):
         if not contract(arrays, box, prices, task.slack, task.margin):
             return
@@ -219,9 +220,10 @@ def _bound_child(
         if decided < 0:
             return
         if decided < WORTH_REPEATING * free:
-            if decided and not contract(arrays, box, prices, task.slack, task.margin):
-                return
             break
+    # What was decided last has yet to reach the counts, whatever the reason for leaving the loop.
+    if decided and not contract(arrays, box, prices, task.slack, task.margin):
+        return
     if _free_groups(box) == 0:
         _take_decided(arrays, prices, tree, box, task, bound)
         return
@@ -275,7 +277,7 @@ def _choose_split(arrays: PricingArrays, box: Box, scratch: Scratch) -> tuple[in
             best, split, cut = gap, f, min(max(below, low), high - 1)
     if split >= 0:
         return split, cut
-    largest = 0
+    largest = -1
     for g in range(len(box.status)):
         if box.status[g] == FREE and arrays.tokens[g] > largest:
             largest, split = arrays.tokens[g], len(box.low) + g
@@ -288,9 +290,11 @@ def _take_decided(arrays: PricingArrays, prices: FloatArray, tree: Tree, box: Bo
     documents = 0
     for f in range(arrays.n_documents):
         documents += box.inside[f] > 0
-    if documents < arrays.min_documents:
-        return
     value, n = 0.0, 0
+    if documents < arrays.min_documents:
+        value -= arrays.missing_cost * (arrays.min_documents - documents)
+        if value == -np.inf:
+            return
     for g in range(len(box.status)):
         if box.status[g] == IN:
             value -= prices[g]

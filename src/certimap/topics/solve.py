@@ -11,6 +11,7 @@ from certimap.certificate import Certificate
 from certimap.engines.ledger import Ledger, checked_limits
 from certimap.results import Callback, Result, StopReason, classify
 from certimap.topics.conflict import conflicting_constraints
+from certimap.topics.factor import model_labels
 from certimap.topics.objective import IntArray
 from certimap.topics.problem import TopicProblem
 from certimap.topics.proof import prove_topics
@@ -33,7 +34,8 @@ def solve_topics(
 ) -> Result:
     """Maximise `problem.log_map` over the labellings that satisfy its constraints, and bound it from above.
 
-    The assignment holds the topics of the cells ("z") and the parameters that are optimal for them ("Theta", "beta");
+    The assignment holds the topics of the cells ("z") and the parameters that are optimal for them ("Theta", "beta"),
+    with soft seeds also the topics of their anchors ("topic", see `charges`);
     `log_map` is its closed-form value. An infeasible problem has the status INFEASIBLE and a conflict, one for which no
     labelling was found and none excluded has the status UNKNOWN.
 
@@ -62,7 +64,7 @@ def solve_topics(
             labellings = [optimum.labels for optimum in found.pool]
             certificate = prove_topics(problem, labellings, ledger, seed=seed, n_jobs=thread_count(n_jobs))
     return Result(
-        assignment=None if ledger.assignment is None else point_of(problem, ledger.assignment["z"]),
+        assignment=None if ledger.assignment is None else _point(problem, ledger.assignment),
         log_map=ledger.log_map,
         upper_bound=ledger.upper_bound,
         status=classify(ledger.log_map, ledger.upper_bound, tol),
@@ -102,11 +104,11 @@ def offer(problem: TopicProblem, labels: IntArray, ledger: Ledger) -> None:
     """Value a labelling of the items in closed form; a line in the history if it is the best so far."""
     value = problem.log_map(labels)
     if value > ledger.log_map:
-        ledger.offer({"z": problem.cell_labels(labels)}, value)
+        ledger.offer(model_labels(problem, labels), value)
         ledger.record("H", open_nodes=0)
 
 
-def point_of(problem: TopicProblem, labels: IntArray) -> Mapping[str, Any]:
+def _point(problem: TopicProblem, assignment: Mapping[str, Any]) -> Mapping[str, Any]:
     """The point of the posterior that belongs to topics of the cells: these, and the parameters optimal for them."""
-    parameters = problem.objective.parameters(labels)
-    return {"z": labels, "Theta": parameters.doc_topic, "beta": parameters.topic_word}
+    parameters = problem.objective.parameters(assignment["z"])
+    return {**assignment, "Theta": parameters.doc_topic, "beta": parameters.topic_word}

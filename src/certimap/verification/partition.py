@@ -166,7 +166,8 @@ def _value(certificate: Certificate, model: Model, problem: PartitionProblem, pr
     values = model.flatten(certificate.assignment)
     labels = np.array([int(values[z.name]) for z in problem.factor.items])
     clusters = (np.flatnonzero(labels == k).tolist() for k in range(problem.n_clusters))
-    return -_up(-sum((pricing.value(members)[0] for members in clusters), problem.offset))
+    excess = pricing.excess(labels.tolist())
+    return -_up(excess - sum((pricing.value(members)[0] for members in clusters), problem.offset))
 
 
 def _rests_on(replay: Replay | None) -> tuple[str, ...]:

@@ -30,6 +30,10 @@ class PricingCheck(ABC):
     def value(self, members: Collection[int]) -> tuple[Fraction, Fraction]:
         """Numbers not above and not below c(S) of these items."""
 
+    def excess(self, labels: Sequence[int]) -> Fraction:
+        """By how much the partition with these labels is worth less than its clusters together; never negative."""
+        return Fraction(0)
+
     @abstractmethod
     def check_price(self, claim: PriceClaim) -> None:
         """Prove the claim; `CertificateError` if it is false or cannot be confirmed."""

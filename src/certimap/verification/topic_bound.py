@@ -5,9 +5,9 @@ For any weights w of the arcs, any t and s with t <= 1 + log s, and r_g = -lambd
     c(S) - lambda(S) <= s - t V e + sum_f max over x of [h_f(n_f(x)) + sum of w over the arcs that x takes]
                         + sum over g in S of r_g,
 
-because -phi(y) <= s - t y for y >= 0. The maxima are dynamic programs over the token counts of the boxes; of r_g the
-positive part counts where g is free. If g is in S, all the factors it has arcs to take these arcs, which tells by how
-much the bound falls then.
+because -phi(y) <= s - t y for y >= 0; less what documents cost that no set of the box has. The maxima are dynamic
+programs over the token counts of the boxes; of r_g the positive part counts where g is free. If g is in S, all the
+factors it has arcs to take these arcs, which tells by how much the bound falls then.
 
 Every number is bounded with `margin`: the roundings it has gone through on the sum of all magnitudes.
 """
@@ -126,7 +126,8 @@ class Lagrangian:
         counted = np.where(boxes.status == OUT, 0.0, np.where(boxes.status == IN, rest, np.maximum(rest, 0.0)))
         magnitude = i.magnitude + np.abs(boxes.weight).sum(axis=0) + s
         magnitude += np.abs(t) * (i.mass + 2.0 * len(i.normaliser)) + np.abs(counted).sum(axis=0)
-        return counted.sum(axis=0) + s - t * i.mass, self._unit * magnitude
+        missing = i.missing((boxes.high[: i.n_documents] > 0).sum(axis=0))
+        return counted.sum(axis=0) + s - t * i.mass - missing, self._unit * magnitude
 
     def _evaluate(self, boxes: Boxes) -> _Point:
         i, n = self._i, len(boxes)

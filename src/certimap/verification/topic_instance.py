@@ -1,11 +1,18 @@
 """The pricing problem of topics in float64, with what its numbers may err by.
 
-Every document and every word is a factor: a convex function h_f of its tokens n_f in the topic, phi(n_f + a) or
-phi(n_f + e). A group of cells that belong together adds `tokens` of an arc to each factor it has an arc to.
+Every document and every word is a factor: a function h_f of its tokens n_f in the topic, phi(n_f + a) or phi(n_f + e).
+A group of cells that belong together adds `tokens` of an arc to each factor it has an arc to. What soft constraints
+charge are jumps between 0 tokens and one: of documents, of words, and of one more factor for every pair of words,
+
+    [both] = [u] + [w] - [either].
+
+A wish is a factor in which its item and its anchor count one each, with the table 0, 0, cost. Without the jumps all
+factors are convex.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,8 +43,11 @@ class Instance:
         documents: of every group, their number.
         price: of every group, correctly rounded.
         apart: whether two groups exclude each other, shape (G, G); None where none do.
+        jump: of every factor, between 0 tokens and one.
         n_documents: the factors before this one are documents.
+        n_counted: the factors before this one are documents and words.
         min_documents: of a topic.
+        missing_cost: of every document less; inf: not allowed.
         mass: V e.
         magnitude: of all terms of c(S) - lambda(S) together.
         value_error: what a value or a gain may err by.
@@ -57,8 +67,11 @@ class Instance:
     documents: Ints
     price: Floats
     apart: Floats | None
+    jump: Floats
     n_documents: int
+    n_counted: int
     min_documents: int
+    missing_cost: float
     mass: float
     magnitude: float
     value_error: float
@@ -76,26 +89,48 @@ class Instance:
         """N_f."""
         return np.asarray(np.diff(self.table_start) - 1)
 
+    def missing(self, documents: Ints) -> Floats:
+        """What so few documents cost; inf where they are not allowed."""
+        short = np.maximum(self.min_documents - documents, 0)
+        return np.where(short > 0, self.missing_cost * np.maximum(short, 1), 0.0)
+
 
 def instance_of(values: TopicValues, rules: GroupRules, prices: Sequence[Fraction]) -> Instance:
     """The sets of whole groups that respect the pairs apart and the number of documents; sizes are left to others."""
-    D, G = values.n_documents, len(rules.groups)
-    F = D + values.n_words
+    D, V, G = values.n_documents, values.n_words, len(rules.groups)
+    first_wish = D + V + len(values.pairs)
+    F = first_wish + len(values.wishes)
+    group_of = {i: g for g, members in enumerate(rules.groups) for i in members}
     per_factor = np.zeros((F, G), dtype=np.int64)
-    for g, members in enumerate(rules.groups):
-        for i in members:
-            per_factor[values.document[i], g] += values.count[i]
-            per_factor[D + values.word[i], g] += values.count[i]
+    for i, (d, v, count) in enumerate(zip(values.document, values.word, values.count, strict=True)):
+        pairs = (D + V + p for p, (u, w, _, _) in enumerate(values.pairs) if v in (u, w))
+        for f in (d, D + v, *pairs):
+            per_factor[f, group_of[i]] += count
+    for q, (i, k, _) in enumerate(values.wishes):
+        per_factor[first_wish + q, group_of[i]] += 1
+        per_factor[first_wish + q, group_of[k]] += 1
     factor, group = (np.asarray(axis, dtype=np.int64) for axis in np.nonzero(per_factor))
     highest = per_factor.sum(axis=1)
-    tables = [
-        np.array([float(phi(n + (values.a if f < D else values.e))) for n in range(int(highest[f]) + 1)])
-        for f in range(F)
-    ]
+    jump = [-values.document_cost] * D + [Fraction(0)] * (F - D)
+    for p, (u, w, weight, together) in enumerate(values.pairs):
+        jump[D + V + p] += -weight if together else weight
+        if not together:
+            jump[D + u] -= weight
+            jump[D + w] -= weight
+    tables = []
+    for f in range(D + V):
+        shift = values.a if f < D else values.e
+        tables.append(np.array([float(phi(n + shift) + (jump[f] if n else 0)) for n in range(int(highest[f]) + 1)]))
+    tables += [np.array([0.0] + [float(jump[f])] * int(highest[f])) for f in range(D + V, first_wish)]
+    tables += [np.array([0.0, 0.0, float(cost)]) for _, _, cost in values.wishes]
     total = int(highest[:D].sum())
     normaliser = np.array([float(phi(n + values.mass)) for n in range(total + 1)])
     price = np.array([float(p) for p in prices])
     magnitude = float(sum(np.abs(t).max() for t in tables) + np.abs(normaliser).max() + np.abs(price).sum())
+    jumps = np.array([float(height) for height in jump])
+    missing_cost = math.inf if values.missing_cost is None else float(values.missing_cost)
+    magnitude += float(np.abs(jumps).sum())
+    magnitude += missing_cost * values.min_documents if math.isfinite(missing_cost) else 0.0
     apart = np.zeros((G, G))
     for g, h in rules.apart:
         apart[g, h] = apart[h, g] = 1.0
@@ -114,8 +149,11 @@ def instance_of(values: TopicValues, rules: GroupRules, prices: Sequence[Fractio
         documents=(per_factor[:D] > 0).sum(axis=0),
         price=price,
         apart=apart if len(rules.apart) else None,
+        jump=jumps,
         n_documents=D,
+        n_counted=D + V,
         min_documents=values.min_documents,
+        missing_cost=missing_cost,
         mass=float(values.mass),
         magnitude=magnitude,
         # Tables, prices and the mass are rounded once; a value adds fewer than F + G + 3 of them.

@@ -33,7 +33,12 @@ class TopicPricing(RepeatedPricing[TopicValues]):
         if rewards:
             raise CertificateError("topics take no soft links between cells")
         values = TopicValues(factor.arrays())
+        if len(factor.items) != len(values.count) + values.n_anchors:
+            raise CertificateError("the topics have items that are neither cells nor anchors")
         super().__init__(values, Sampler(effort, WHOLE_WORK / max(1.0, float(solver_nodes) * len(factor.items))))
+
+    def excess(self, labels: Sequence[int]) -> Fraction:
+        return self._values.excess(labels)
 
     def _search(self, claim: PriceClaim, threshold: Fraction) -> set[frozenset[int]]:
         prices = [sum((claim.multipliers[i] for i in g), Fraction(0)) for g in claim.rules.groups]

@@ -3,8 +3,9 @@
 A set that a single change improves by more than `slack` is worth less than the best one by more than that, so that it
 matters neither for the largest value (slack 0) nor for a list that reaches `slack` below it. All h_f and phi are
 convex: over a box, a group gains most where the counts of its factors are largest and n is smallest, and least at the
-other end. A change must lead to an admitted set: a group joins only where no group of the box excludes it, and leaves
-only where enough documents stay.
+other end; where a factor jumps between 0 tokens and one, its height counts if it is in favour and other tokens may be
+missing. A change must lead to an admitted set: a group joins only where no group of the box excludes it, and leaving
+costs what its documents may then be missed for.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Rules:
         np.maximum(boxes.low, inside, out=boxes.low)
         np.minimum(boxes.high, inside + free, out=boxes.high)
         possible &= (boxes.low <= boxes.high).all(axis=0)
-        possible &= (boxes.high[: i.n_documents] > 0).sum(axis=0) >= i.min_documents
+        possible &= np.isfinite(i.missing((boxes.high[: i.n_documents] > 0).sum(axis=0)))
         return boxes if possible.all() else boxes.take(possible)
 
     def _decide(self, boxes: Boxes) -> tuple[bool, NDArray[np.bool_]]:
@@ -64,17 +65,24 @@ class Rules:
         never = self._any(inside + m > high) & free
         always = self._any(reach - m < low) & free
         top, bottom = np.maximum(high, m), np.minimum(low, i.highest[i.factor][:, None] - m)
-        most = self._sum(i.table[start + top] - i.table[start + top - m])
-        least = self._sum(i.table[start + bottom + m] - i.table[start + bottom])
+        jump = i.jump[i.factor][:, None]
+        alone = inside == 0
+        rise = i.table[start + top] - i.table[start + top - m] - jump * (top == m)
+        most = self._sum(rise + np.maximum(jump, 0.0) * alone)
+        rise = i.table[start + bottom + m] - i.table[start + bottom] - jump * (bottom == 0)
+        least = self._sum(rise + np.minimum(jump, 0.0) * alone)
         size, price, last = i.size[:, None], i.price[:, None], len(i.normaliser) - 1
-        n_low = np.maximum(boxes.low[:D].sum(axis=0), boxes.low[D:].sum(axis=0))
-        n_high = np.minimum(boxes.high[:D].sum(axis=0), boxes.high[D:].sum(axis=0))
+        words = slice(D, i.n_counted)
+        n_low = np.maximum(boxes.low[:D].sum(axis=0), boxes.low[words].sum(axis=0))
+        n_high = np.minimum(boxes.high[:D].sum(axis=0), boxes.high[words].sum(axis=0))
         fewest, largest = np.maximum(n_low, size), np.minimum(n_high, last - size)
         most -= i.normaliser[fewest] - i.normaliser[fewest - size] + price
         least -= i.normaliser[largest + size] - i.normaliser[largest] + price
         certain = (boxes.low[:D] > 0).sum(axis=0)
-        may_leave = (i.min_documents == 0) | (certain - i.documents[:, None] >= i.min_documents)
-        out = free & (never | ((most < -self._limit) & may_leave))
+        stay = certain - i.documents[:, None]
+        lost = np.minimum(np.maximum(i.min_documents - stay, 0), i.documents[:, None]) if i.min_documents else 0 * stay
+        most += np.where(lost > 0, i.missing_cost * np.maximum(lost, 1), 0.0)
+        out = free & (never | (most < -self._limit))
         joins = least > self._limit
         if i.apart is not None:
             joins &= i.apart @ (status != OUT) == 0.0

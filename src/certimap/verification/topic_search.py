@@ -88,8 +88,8 @@ class Search:
         count = (i.per_factor @ inside).astype(np.int64)
         value = i.table[i.table_start[:-1, None] + count].sum(axis=0)
         value -= i.normaliser[(i.size @ inside).astype(np.int64)] + i.price @ inside
+        value -= i.missing((count[: i.n_documents] > 0).sum(axis=0))
         above = value + i.value_error > self._target
-        above &= (count[: i.n_documents] > 0).sum(axis=0) >= i.min_documents
         for column in inside[:, above].T:
             self._found(column)
         return boxes.take(~single)
