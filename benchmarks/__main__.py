@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Iterable
 
-from benchmarks import engine, kmeans_1d, topics_search
+from benchmarks import engine, kmeans_1d, topics, topics_perplexity
 
 BENCHMARKS: dict[str, Callable[[], Iterable[str]]] = {
     "grids": engine.grids,
@@ -13,15 +14,21 @@ BENCHMARKS: dict[str, Callable[[], Iterable[str]]] = {
     "sparse-logistic": engine.sparse_logistic,
     "switching-regression": engine.switching_regression,
     "kmeans-1d": kmeans_1d.run,
-    "topics-map": topics_search.map_values,
-    "topics-scale": topics_search.scale,
+    "topics-map": topics.map_values,
+    "topics-proof": topics.proofs,
+    "topics-perplexity": topics_perplexity.perplexities,
+    "topics-scale": topics.scale,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(BENCHMARKS)}; default: all")
-    names = parser.parse_args().names or list(BENCHMARKS)
+    parser.add_argument("--data-home", help="folder with scikit-learn's 20 Newsgroups; default: its own cache")
+    arguments = parser.parse_args()
+    if arguments.data_home is not None:
+        os.environ["SCIKIT_LEARN_DATA"] = arguments.data_home
+    names = arguments.names or list(BENCHMARKS)
     unknown = sorted(set(names) - set(BENCHMARKS))
     if unknown:
         parser.error(f"unknown benchmark {', '.join(unknown)}; known are {', '.join(BENCHMARKS)}")
