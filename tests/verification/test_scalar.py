@@ -98,6 +98,13 @@ def test_huge_intervals(reach: float) -> None:
     assert 0.0 <= maximum([(0.0, cm.laplace(3.0, 2.0))], 0.1, -reach, reach) + 0.3 <= 1e-12
 
 
+@pytest.mark.parametrize("high", [10.0, 150.0, 650.0])
+def test_exponentials_far_from_their_peak(high: float) -> None:
+    """Newton's steps from the middle have length one there: the peak is found by bisection."""
+    assert -1.0 <= maximum([(0.0, cm.poisson(1.0))], 0.0, -33.0, high) <= -1.0 + 1e-12
+    assert -1.0 <= maximum([(0.0, cm.poisson(2.0)), (0.0, cm.gaussian(0.0, 1e9))], 1.0, -33.0, high) <= -1.0 + 1e-8
+
+
 def test_degenerate_intervals() -> None:
     g = cm.gaussian(0.0)
     assert maximum([(0.0, g)], 1.0, 2.0, 2.0) == pytest.approx(-4.0, abs=1e-14)

@@ -131,18 +131,21 @@ class _Sum:
         )
 
     def _peak(self, left: float, right: float) -> float:
-        """Where the derivative changes its sign, nearly: Newton's method inside a bisection."""
+        """Where the derivative changes its sign, nearly: Newton's method, and bisection where that is slow."""
         if self.derivative(left).middle <= 0.0:
             return left
         if self.derivative(right).middle >= 0.0:
             return right
         s = left + 0.5 * (right - left)
-        for _ in range(80):
+        last = right - left
+        for _ in range(200):
             d = self.derivative(s).middle
             left, right = (s, right) if d > 0.0 else (left, s)
             c = self.curvature(s, s).middle
             newton = s - d / c if math.isfinite(c) and c < 0.0 else math.nan
-            following = newton if left < newton < right else left + 0.5 * (right - left)
+            quick = left < newton < right and abs(newton - s) <= 0.5 * last
+            following = newton if quick else left + 0.5 * (right - left)
+            last = abs(following - s)
             if abs(following - s) <= 1e-15 * (abs(s) + right - left):
                 return following
             s = following
