@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from certimap.baselines.isolation import CrashError, isolated
+from certimap.baselines.run import MethodRun, unbounded
 from certimap.results import StopReason
 
 if TYPE_CHECKING:
@@ -14,6 +18,7 @@ if TYPE_CHECKING:
 
 NAME = "branch and bound"
 PACKAGE = "pyscipopt"
+CRASHED = "crashed"  # in the details of a run
 STOPS = {
     "optimal": StopReason.TOLERANCE,
     "gaplimit": StopReason.TOLERANCE,
@@ -44,6 +49,16 @@ class Search:
     nodes: int
     seconds: float
     stop_reason: StopReason
+
+
+def apart(method: Callable[..., MethodRun], problem: Any, time_limit: float) -> MethodRun:
+    """Branch and bound in a process of its own: SCIP may corrupt its memory, which leaves a run without an answer."""
+    started = time.perf_counter()
+    try:
+        return isolated(method, problem, time_limit=time_limit)
+    except CrashError as error:
+        nothing = unbounded(None, -math.inf, StopReason.STALLED)
+        return MethodRun(NAME, nothing, nothing, time.perf_counter() - started, details={CRASHED: 1.0, "error": error})
 
 
 def is_available() -> bool:

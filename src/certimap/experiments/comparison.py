@@ -9,6 +9,7 @@ from itertools import combinations, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from certimap.baselines.scip import CRASHED
 from certimap.experiments.methods import LABEL, OURS, PAPER_NAME, paper_name
 from certimap.experiments.tasks import Record
 from certimap.metrics import matched_agreement, variation_of_information
@@ -138,7 +139,7 @@ def same_order(ours: Mapping[str, float], printed: Mapping[str, float]) -> tuple
 def bound_note(record: Record) -> str:
     """What kind of bound a record has."""
     if record.bound is None:
-        return "none"
+        return "crashed" if CRASHED in record.details else "none"
     return "certified" if record.certified else "claimed"
 
 

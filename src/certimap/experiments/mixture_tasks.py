@@ -12,6 +12,7 @@ import numpy as np
 
 from certimap.baselines.gibbs_mixture import BURN_IN, ITERATIONS, gibbs_best, gibbs_chain, gibbs_mode
 from certimap.baselines.scip import NAME as BRANCH_AND_BOUND
+from certimap.baselines.scip import apart
 from certimap.baselines.scip_mixture import scip_mixture
 from certimap.baselines.variational_mixture import variational_mixture
 from certimap.experiments.data import DataSet
@@ -69,7 +70,7 @@ def branch_and_bound_task(data: DataSet, effort: Effort, links: int = 0) -> Task
     pairs = data.must_links(links, effort.seed) if links else ()
 
     def compute(callback: Callback) -> Any:
-        return record_of_run(scip_mixture(data.problem(pairs), time_limit=effort.seconds))
+        return record_of_run(apart(scip_mixture, data.problem(pairs), effort.seconds))
 
     parameters = {**_data_key(data), "seconds": effort.seconds, "links": [list(pair) for pair in pairs]}
     return Task("scip", parameters, _label(BRANCH_AND_BOUND, data, links), compute)

@@ -18,6 +18,7 @@ from certimap.baselines.gibbs_topics import (
     topic_word_mean,
 )
 from certimap.baselines.scip import NAME as BRANCH_AND_BOUND
+from certimap.baselines.scip import apart
 from certimap.baselines.scip_topics import scip_topics
 from certimap.baselines.variational_topics import variational_topics
 from certimap.experiments.corpus import Corpus
@@ -76,7 +77,7 @@ def topic_branch_and_bound_task(corpus: Corpus, n_topics: int, effort: Effort) -
     """SCIP."""
 
     def compute(callback: Callback) -> Any:
-        return record_of_run(scip_topics(topic_problem(corpus, n_topics), time_limit=effort.seconds))
+        return record_of_run(apart(scip_topics, topic_problem(corpus, n_topics), effort.seconds))
 
     parameters = {**_corpus_key(corpus, n_topics), "seconds": effort.seconds}
     return Task("topics-scip", parameters, f"{BRANCH_AND_BOUND} on {_name(corpus)}", compute)
