@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
@@ -41,9 +43,23 @@ def _helper() -> tuple[multiprocessing.process.BaseProcess, Connection]:
     context = multiprocessing.get_context("spawn")  # a fork would copy locks that other threads hold
     here, there = context.Pipe()
     process = context.Process(target=_serve, args=(there,), daemon=True)
-    process.start()
+    with _interrupts_ignored():
+        process.start()
     there.close()
     return process, here
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Processes started meanwhile ignore Ctrl-C, which goes to all of a terminal; the first one decides."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may say what a signal does
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _end(process: multiprocessing.process.BaseProcess) -> None:
@@ -53,14 +69,11 @@ def _end(process: multiprocessing.process.BaseProcess) -> None:
 
 
 def _serve(connection: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes of a terminal; the first one decides
-    while True:
-        try:
+    with suppress(EOFError, ConnectionError):  # the first process has ended
+        while True:
             function, arguments, options = connection.recv()
-        except EOFError:
-            return
-        try:
-            answer = True, function(*arguments, **options)
-        except Exception as error:
-            answer = False, error
-        connection.send(answer)
+            try:
+                answer = True, function(*arguments, **options)
+            except Exception as error:
+                answer = False, error
+            connection.send(answer)
