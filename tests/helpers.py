@@ -113,7 +113,8 @@ def assert_solved(
     else:
         assert not result.conflict
     if result.certificate is None:
-        assert result.status in (Status.FEASIBLE, Status.UNKNOWN), "a bound without a proof"
+        assert result.upper_bound == math.inf, "a bound without a proof"
+        assert result.status is classify(result.log_map, result.upper_bound, 0.0, result.neighbourhood)
         return None
     tolerance = result.certificate.tolerance
     assert result.status is classify(result.log_map, result.upper_bound, tolerance, result.neighbourhood)

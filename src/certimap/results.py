@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from certimap.certificate import Certificate
 
+USEFUL_GAP = 1.0  # relative: a bound farther away says less than a proof about a neighbourhood
+
 
 class Status(Enum):
     """What is proved about the returned point; computed from the bounds, see `classify`."""
@@ -113,7 +115,7 @@ class Result:
     certificate: Certificate | None
     history: tuple[IterationRecord, ...] = ()
     conflict: tuple[str, ...] = ()  # INFEASIBLE: names of an irreducible conflicting set of constraints and factors
-    neighbourhood: str | None = None  # LOCALLY_OPTIMAL: within what
+    neighbourhood: str | None = None  # within what no point is better; proved beside any bound
     local_bound: float | None = None  # a bound that holds only where inner maximisations were global; never a proof
     statistics: Mapping[str, float] = field(default_factory=dict)
     ranking: Ranking | None = None  # of clusterings, where it was asked for
@@ -150,13 +152,13 @@ def relative_gap(log_map: float, upper_bound: float) -> float:
 
 
 def classify(log_map: float, upper_bound: float, tolerance: float, neighbourhood: str | None = None) -> Status:
-    """The status that the numbers justify."""
+    """The status that the numbers justify: a bound that is of use says more than a neighbourhood."""
     if upper_bound == -math.inf:
         return Status.INFEASIBLE
     if log_map == -math.inf:
         return Status.UNKNOWN
     if relative_gap(log_map, upper_bound) <= tolerance:
         return Status.OPTIMAL
-    if neighbourhood is not None:
+    if neighbourhood is not None and relative_gap(log_map, upper_bound) > USEFUL_GAP:
         return Status.LOCALLY_OPTIMAL
     return Status.BOUNDED if math.isfinite(upper_bound) else Status.FEASIBLE

@@ -129,7 +129,7 @@ def test_terminal_shows_progress_and_the_same_rows() -> None:
         ),
         (
             result(Status.LOCALLY_OPTIMAL, 1.0, 2.0, StopReason.STALLED, neighbourhood="single flips"),
-            "LOCALLY_OPTIMAL  gap 100.00 %  neighbourhood: single flips   stopped: no progress possible",
+            "LOCALLY_OPTIMAL  gap 100.00 %  none better among single flips   stopped: no progress possible",
         ),
         (
             result(Status.INFEASIBLE, -INF, -INF, StopReason.EXHAUSTED),

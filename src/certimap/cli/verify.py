@@ -68,6 +68,8 @@ def print_report(console: Console, proof: Certificate, report: VerificationRepor
     if report.ranking is not None:
         count, others = len(report.ranking.values), report.ranking.others
         lines.append(f"ranking     the best {count} clusterings; every other one has at most {others:.10g}")
+    if report.moves:
+        lines.append(f"moves       no clustering with up to {plural(report.moves, 'moved point')} is better")
     if report.trusted:
         lines.append(f"trusted     {'; '.join(report.trusted)}")
     console.print("\n".join(lines))

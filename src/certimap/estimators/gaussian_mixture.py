@@ -98,6 +98,8 @@ class GaussianMixtureMAP(ClusterMixin, CertifiedEstimator):
     top_partitions_ : certimap.results.Ranking or None
         The best clusterings, with `labels`, `log_map` and exact `difference` to the best one; `others` bounds all that
         are not in it. As many as were proved, which can be fewer than `n_top`, or none. None without `n_top`.
+    neighbourhood_ : str or None
+        Where the gap stays open: within what no clustering is better, such as all with at most 4 points moved.
     history_ : tuple of certimap.IterationRecord
     result_ : certimap.Result
         All of these in one.
@@ -295,6 +297,7 @@ class GaussianMixtureMAP(ClusterMixin, CertifiedEstimator):
         self.precisions_ = compact(point["Lambda"], self.covariance_type)
         self.covariances_ = compact(np.linalg.inv(point["Lambda"]), self.covariance_type)
         self.top_partitions_ = result.ranking
+        self.neighbourhood_ = result.neighbourhood
         self._store_result(result)
 
     def _weighted_log_densities(self, X: ArrayLike) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from certimap._numeric.pool import thread_count
@@ -15,8 +16,9 @@ from certimap.mixture.kernel.gpu import DeviceChoice, device_finder
 from certimap.mixture.problem import MixtureProblem
 from certimap.mixture.proof import prove_mixture
 from certimap.mixture.ranking import ranking_of
+from certimap.mixture.region import NEIGHBOURHOOD, Region, prove_region
 from certimap.mixture.search.multistart import SearchResult, search
-from certimap.results import Callback, Result, StopReason, classify
+from certimap.results import Callback, Result, StopReason, classify, relative_gap
 
 MixtureAlgorithm: TypeAlias = Literal["auto", "local-search"]
 
@@ -69,15 +71,28 @@ def solve_mixture(
             conflict = conflicting_constraints(problem)
         elif algorithm == "auto":
             certificate = prove(problem, found, ledger, n_jobs=n_jobs, device=device, n_top=n_top)
+        region = look_around(problem, ledger) if algorithm == "auto" else None
+    neighbourhood = None if region is None else str(region)
+    status = classify(ledger.log_map, ledger.upper_bound, tol, neighbourhood)
+    if certificate is not None and (region is not None or ledger.log_map > certificate.log_map):
+        certificate = replace(
+            certificate,
+            log_map=ledger.log_map,
+            upper_bound=ledger.upper_bound,
+            assignment=ledger.assignment,
+            status=status.name,
+            details={**certificate.details, **({} if region is None else {NEIGHBOURHOOD: region.record()})},
+        )
     return Result(
         assignment=None if ledger.assignment is None else point_of(problem, ledger.assignment["z"]),
         log_map=ledger.log_map,
         upper_bound=ledger.upper_bound,
-        status=classify(ledger.log_map, ledger.upper_bound, tol),
+        status=status,
         stop_reason=ledger.stop_reason() or StopReason.ITERATIONS,
         certificate=certificate,
         history=tuple(ledger.history),
         conflict=conflict,
+        neighbourhood=neighbourhood,
         statistics={
             "nodes": ledger.nodes,
             "starts": found.n_starts,
@@ -126,6 +141,16 @@ def point_of(problem: MixtureProblem, labels: IntArray) -> Mapping[str, Any]:
         "mu": parameters.means,
         "Lambda": parameters.precisions,
     }
+
+
+def look_around(problem: MixtureProblem, ledger: Ledger) -> Region | None:
+    """Where the gap stays open: prove that no clustering with a few moved points is better, or find one."""
+    if ledger.assignment is None or relative_gap(ledger.log_map, ledger.upper_bound) <= ledger.limits.gap:
+        return None
+    region, labels = prove_region(problem, problem.item_labels(ledger.assignment["z"]), ledger)
+    offer(problem, labels, ledger)
+    ledger.prove(ledger.upper_bound)
+    return region
 
 
 def prove(

@@ -20,7 +20,7 @@ def proved(result: Result, noun: str = "clustering") -> str:
     if result.status is Status.UNKNOWN:
         return f"Nothing: the search stopped before it found a {noun} that satisfies the constraints."
     sentence = f"This {noun} has the log-posterior {value}. {checked}"
-    if result.status is Status.LOCALLY_OPTIMAL:
+    if result.neighbourhood:
         sentence += f" No {noun} within this neighbourhood is better: {result.neighbourhood}."
     if result.gap < float("inf"):
         sentence += f" No {noun} that satisfies the constraints has a log-posterior of more than {bound}."

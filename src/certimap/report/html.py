@@ -133,6 +133,7 @@ def _answer(report: AnswerReport, noun: str) -> list[tuple[str, str]]:
             f"{result.upper_bound:.10g}" if math.isfinite(result.upper_bound) else "none",
         ),
         ("gap", f"{number(result.gap)} ({percent(result.relative_gap)})" if math.isfinite(result.gap) else "open"),
+        *([("none better among", result.neighbourhood)] if result.neighbourhood else []),
         ("tolerance", percent(report.tolerance)),
         ("stopped by", result.stop_reason.value),
     ]

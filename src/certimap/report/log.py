@@ -139,8 +139,8 @@ def status_line(result: Result, gap: float | None = None) -> str:
         proved = f"gap {percent(result.relative_gap)}"
         if gap is not None:
             proved += f" {'<=' if result.relative_gap <= gap else '>'} {percent(gap)}"
-    if result.status is Status.LOCALLY_OPTIMAL and result.neighbourhood:
-        proved += f"  neighbourhood: {result.neighbourhood}"
+    if result.neighbourhood:
+        proved += f"  none better among {result.neighbourhood}"
     if result.local_bound is not None:
         proved += f"  local bound {number(result.local_bound)}, no proof"
     return f"status      {result.status.name}  {proved}   {stop}"

@@ -21,7 +21,7 @@ from certimap.model.model import Model
 from certimap.results import Status, classify, gap_between, relative_gap
 from certimap.verification.elimination import check_elimination
 from certimap.verification.form import check_form
-from certimap.verification.partition import check_partition
+from certimap.verification.partition import NEIGHBOURHOOD, check_partition
 from certimap.verification.proof import ALLOWANCE, Effort, Proof, RankingProof, Replay, allowed
 from certimap.verification.tree import check_tree
 
@@ -40,7 +40,7 @@ class VerificationReport:
     Both are the verifier's own numbers. `trusted` lists what they rest on besides the model and the shared definition
     of its columns and rows; it is empty for a proof from the model's data alone. `replay` says which part of a long
     pricing proof was searched again; the rest is then among what is trusted. `ranking` holds what is established about
-    the best few partitions where the certificate ranks them.
+    the best few partitions where the certificate ranks them; no clustering with up to `moves` moved points is better.
     """
 
     algorithm: str
@@ -54,6 +54,7 @@ class VerificationReport:
     seconds: float
     replay: Replay | None = None
     ranking: RankingProof | None = None
+    moves: int = 0
 
     @property
     def sampled(self) -> bool:
@@ -116,6 +117,7 @@ def verify(
         seconds=time.perf_counter() - started,
         replay=proof.replay,
         ranking=proof.ranking,
+        moves=proof.moves,
     )
 
 
@@ -163,7 +165,9 @@ def _check_value(value: float, claimed: float) -> None:
 
 def _check_status(certificate: Certificate) -> tuple[Status, tuple[str, ...]]:
     """The claimed status must be what the claimed numbers justify, or local optimality, which is weaker."""
-    justified = classify(certificate.log_map, certificate.upper_bound, certificate.tolerance)
+    searched = certificate.algorithm == "branch-and-price" and NEIGHBOURHOOD in certificate.details
+    neighbourhood = NEIGHBOURHOOD if searched else None
+    justified = classify(certificate.log_map, certificate.upper_bound, certificate.tolerance, neighbourhood)
     if certificate.status == justified.name:
         return justified, ()
     if certificate.status == Status.LOCALLY_OPTIMAL.name and justified in (Status.BOUNDED, Status.FEASIBLE):

@@ -8,7 +8,8 @@ With exact rational arithmetic where c(S) allows it, and outward rounding where 
 - infeasible:    no admitted set has -lambda(S) > P, yet sum lambda + K P < 0: there is no partition;
 - contradiction: a tied group is kept apart within itself or too large, or no set is admitted at all.
 
-Where the certificate ranks the best partitions, all leaves are searched once more for others: see `ranking`.
+Where the certificate ranks the best partitions, all leaves are searched once more for others: see `ranking`. Where it
+claims that none with a few moved points is better, these are compared: see `neighbourhood`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from certimap.model.model import Model
 from certimap.model.partition import OneDimensionalClusters
 from certimap.verification.exact_cover import lightest_cover
 from certimap.verification.gaussian_pricing import GaussianPricing
+from certimap.verification.neighbourhood import check_neighbourhood
 from certimap.verification.one_dimensional import OneDimensionalPricing
 from certimap.verification.partition_problem import PartitionProblem, restate_partition
 from certimap.verification.pricing import PriceClaim, PricingCheck
@@ -34,7 +36,7 @@ from certimap.verification.replay import recorded_nodes
 from certimap.verification.subsets import GroupRules, Weighted, find_heavier
 from certimap.verification.topic_pricing import TopicPricing
 
-RANKING = "ranking"  # where the certificate's details claim one
+RANKING, NEIGHBOURHOOD = "ranking", "neighbourhood"  # where the certificate's details claim one
 
 
 def check_partition(certificate: Certificate, model: Model, effort: Effort) -> Proof:
@@ -56,8 +58,14 @@ def check_partition(certificate: Certificate, model: Model, effort: Effort) -> P
     ranking: RankingProof | None = None
     if RANKING in certificate.details:
         ranking = check_ranking(certificate.details[RANKING], model, problem, pricing, checker.priced)
+    trusted: tuple[str, ...] = ()
+    moves = 0
+    if NEIGHBOURHOOD in certificate.details:
+        record, labels = certificate.details[NEIGHBOURHOOD], _labels(certificate, model, problem)
+        claimed, moves = check_neighbourhood(record, problem, pricing, labels, effort.full)
+        trusted = _not_compared(claimed, moves)
     replay, value = pricing.replay, _value(certificate, model, problem, pricing)
-    return Proof(bound, len(tree), len(leaves), 0, _rests_on(replay), value, replay, ranking)
+    return Proof(bound, len(tree), len(leaves), 0, _rests_on(replay) + trusted, value, replay, ranking, moves)
 
 
 def _check_tree(tree: np.ndarray, problem: PartitionProblem) -> set[int]:
@@ -163,11 +171,26 @@ def _value(certificate: Certificate, model: Model, problem: PartitionProblem, pr
     """The value of the certificate's point, rounded down; None without a point."""
     if certificate.assignment is None:
         return None
-    values = model.flatten(certificate.assignment)
-    labels = np.array([int(values[z.name]) for z in problem.factor.items])
+    labels = _labels(certificate, model, problem)
     clusters = (np.flatnonzero(labels == k).tolist() for k in range(problem.n_clusters))
     excess = pricing.excess(labels.tolist())
     return -_up(excess - sum((pricing.value(members)[0] for members in clusters), problem.offset))
+
+
+def _labels(certificate: Certificate, model: Model, problem: PartitionProblem) -> np.ndarray:
+    if certificate.assignment is None:
+        raise CertificateError("a neighbourhood is claimed without a point")
+    values = model.flatten(certificate.assignment)
+    return np.array([int(values[z.name]) for z in problem.factor.items])
+
+
+def _not_compared(claimed: int, compared: int) -> tuple[str, ...]:
+    if compared == claimed:
+        return ()
+    return (
+        f"neighbourhood: clusterings with up to {compared} moved points were compared; for more, up to {claimed}, the "
+        "solver's search is believed",
+    )
 
 
 def _rests_on(replay: Replay | None) -> tuple[str, ...]:

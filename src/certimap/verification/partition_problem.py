@@ -30,6 +30,7 @@ class PartitionProblem:
     high: int
     rewards: tuple[tuple[int, int, float], ...]
     offset: Fraction
+    labelled: frozenset[int]  # items whose cluster is given
 
     def rules(self, together: Iterable[Pair], apart: Iterable[Pair]) -> GroupRules:
         """Close the ties transitively and carry the other pairs over to the groups."""
@@ -86,6 +87,7 @@ def restate_partition(model: Model) -> PartitionProblem:
         high,
         tuple(rewards),
         offset,
+        reader.labelled(),
     )
 
 
@@ -121,6 +123,9 @@ class _Reader:
                 )
             else:
                 raise CertificateError(f"constraint {constraint.name} counts some of the items only")
+
+    def labelled(self) -> frozenset[int]:
+        return frozenset(item for item, _ in self._labels)
 
     def limits(self) -> Pair:
         if len(set(self._sizes.values())) != 1:

@@ -67,6 +67,7 @@ class Proof:
     value: float | None = None
     replay: Replay | None = None
     ranking: RankingProof | None = None
+    moves: int = 0  # no clustering with so many moved points is better
 
 
 def allowed(claim: float) -> float:
