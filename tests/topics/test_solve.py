@@ -69,6 +69,13 @@ def test_five_documents_of_five_words(seed: int, kind: str | None) -> None:
     check(random_corpus(rng, 5, 5, 15, 2, () if kind is None else (kind,)))
 
 
+def test_long_steps_of_the_multipliers_stay_numbers() -> None:
+    """Where everything but t agrees, a step of t can be as long as its slope is small."""
+    constraints = {"soft_cannot_link_words": [(1, 0, 0.3), (0, 1, 0.3)], "soft_seed_words": [(1, 1, 3.0)]}
+    counts = np.array([[4, 1], [2, 1]])
+    assert check(Corpus(counts, 2, 1.0, 1.5, {**constraints, "cannot_link_words": [(0, 1)]})) == "OPTIMAL"
+
+
 def problem(D: int = 12, V: int = 8, K: int = 3, **constraints: Any) -> TopicProblem:
     counts = np.random.default_rng(0).poisson(0.6, size=(D, V))
     return TopicProblem.from_counts(counts, TopicPrior(1.1, 1.1), K, **constraints)

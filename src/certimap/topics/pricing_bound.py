@@ -28,6 +28,7 @@ from certimap.topics.pricing_boxes import FREE, IN, Box
 NOTHING = -1e300  # no choice within the box
 STALL, SHRINK, LEAST_STEP, INERTIA = 6, 0.6, 0.02, 0.3
 PROGRESS = 1e-6
+LEAST_T, LARGEST_T = -30.0, 60.0  # a long step must not overflow: without numbers there is no bound
 
 
 class Scratch(NamedTuple):
@@ -257,13 +258,13 @@ def descend(
                 stall = 0
         change = slope - arrays.mass - n
         norm = _disagreement(arrays, box, scratch) + change * change / max(slope, 1.0)
-        if length < LEAST_STEP or norm < 1e-12:
+        if length < LEAST_STEP or not 1e-12 <= norm < 1e100:
             break
         size = length * (value - target) / norm
         for k in range(free):
             arc = scratch.arc[k]
             scratch.weight[arc] -= size * scratch.direction[arc]
-        t -= size * change / max(slope, 1.0)
+        t = min(max(t - size * change / max(slope, 1.0), LEAST_T), LARGEST_T)
     for k in range(free):
         scratch.weight[scratch.arc[k]] = scratch.kept[scratch.arc[k]]
     return best + margin_of(arrays, scratch, prices_magnitude, free, best_t), best_t

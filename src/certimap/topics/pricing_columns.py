@@ -120,10 +120,10 @@ def _change(arrays: PricingArrays, x: Flags, count: IntArray, n: int, documents:
     for q in range(arrays.arc_start[g], arrays.arc_start[g + 1]):
         arc = arrays.arcs[q]
         f = arrays.factor[arc]
-        before = count[f] > 0
+        before = int(count[f] > 0)
         count[f] += sign * arrays.arc_tokens[arc]
         if f < arrays.n_documents:
-            after += (count[f] > 0) - before
+            after += int(count[f] > 0) - before
     return n + sign * arrays.tokens[g], after
 
 

@@ -200,7 +200,7 @@ def _bound_child(
     steps: int,
     count: IntArray,
 ) -> None:
-    """Contract and bound a box; keep it as an open node unless it is closed."""
+    """Contract and bound a box; keep it as an open node unless that closes it."""
     bound, decided = parent_bound, 0
     for _ in range(ROUNDS):
         if not contract(arrays, box, prices, task.slack, task.margin):
