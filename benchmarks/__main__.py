@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Callable, Iterable
 
-from benchmarks import engine, kmeans_1d, topics, topics_perplexity
+from benchmarks import engine, kmeans_1d, mixture, mixture_gpu, topics, topics_perplexity
 
 BENCHMARKS: dict[str, Callable[[], Iterable[str]]] = {
     "grids": engine.grids,
@@ -14,6 +14,13 @@ BENCHMARKS: dict[str, Callable[[], Iterable[str]]] = {
     "sparse-logistic": engine.sparse_logistic,
     "switching-regression": engine.switching_regression,
     "kmeans-1d": kmeans_1d.run,
+    "mixture-values": mixture.values,
+    "mixture-proofs": mixture.proofs,
+    "mixture-long-proof": mixture.long_proof,
+    "mixture-frontier": mixture.frontier,
+    "mixture-must-links": mixture.must_links,
+    "mixture-scale": mixture.scale,
+    "mixture-gpu": mixture_gpu.run,
     "topics-map": topics.map_values,
     "topics-proof": topics.proofs,
     "topics-perplexity": topics_perplexity.perplexities,

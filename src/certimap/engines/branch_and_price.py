@@ -9,6 +9,7 @@ and searching the list exactly, or by Ryan-Foster branching.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -39,6 +40,7 @@ COVER_STEPS = 200_000
 PRECISION = 1e-9  # relative: smaller reduced values are noise of the LP
 SPARE = 0.02  # of the room: lets certified pricing tell the binding columns from better ones despite its rounding
 DUAL_SHARE = 0.4  # of the time left, for the search of multipliers before certified pricing
+LEAST_ROUNDS, ROUND_NODES = 20, 5_000  # a round of that search costs about so many nodes: no more than the proof may
 ROUNDING = 1e-12  # relative margin between a closed-form value and what its exact arithmetic might give
 
 
@@ -190,7 +192,8 @@ class BranchAndPrice:
         room = Room(ledger.cutoff - ledger.log_map, scale=max(1.0, abs(self.incumbent.value)))
         while ledger.stop_reason() is None or ledger.upper_bound == math.inf:
             ledger.iterations += 1
-            dual = search.settle(self.incumbent.value - problem.offset + (1.0 - SPARE) * room.width, self._dual_time())
+            wanted = self.incumbent.value - problem.offset + (1.0 - SPARE) * room.width
+            dual = search.settle(wanted, self._dual_effort())
             if dual is None:
                 least = search.master.least_bound()
                 if least is None or not room.rule_out(least + problem.offset - self.incumbent.value):
@@ -348,12 +351,13 @@ class BranchAndPrice:
 
         return Effort(most, seconds, progress)
 
-    def _dual_time(self) -> Callable[[], bool]:
-        """Whether the search of multipliers may go on: until a limit, with time left for the proof."""
-        ledger = self.ledger
-        limit = ledger.limits.time_limit
+    def _dual_effort(self) -> Callable[[], bool]:
+        """Whether the search of multipliers may go on, asked once a round: with time and work left for the proof."""
+        ledger, limits = self.ledger, self.ledger.limits
+        limit, rounds = limits.time_limit, itertools.count()
         until = math.inf if limit is None else ledger.seconds + DUAL_SHARE * (limit - ledger.seconds)
-        return lambda: ledger.urgent_reason() is None and ledger.seconds < until
+        most = math.inf if limits.max_nodes is None else LEAST_ROUNDS + limits.max_nodes // ROUND_NODES
+        return lambda: ledger.urgent_reason() is None and ledger.seconds < until and next(rounds) < most
 
 
 def with_rounding(value: float) -> float:

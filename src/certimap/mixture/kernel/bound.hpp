@@ -41,6 +41,28 @@ CM_FN void take_reference(const Node<S>& x, const Spread<S>& M, const double* ha
     for (int k = 0; k < S::SLOPES; k++) r.slope[k] = 0.5 * (x.lo[S::SLOPE + k] + x.hi[S::SLOPE + k]);
 }
 
+// A wide box blurs the residuals: what slopes and mean may be off adds to the variance that a precision stands for. In
+// wide boxes this reference gives far better bounds; in small ones the ends of the precision box matter more.
+template <class S>
+CM_FN void blur_reference(const Problem<S>& P, const Node<S>& x, const Spread<S>& M, Reference<S>& r) {
+    const double nu = P.v + x.hi[S::SIZE], weight = P.b0 + x.hi[S::SIZE];
+    double deviation[S::D];
+    r.half_log_det = 0.0;
+    for (int d = 0; d < S::D; d++) {
+        double off = 0.5 * (x.hi[S::MEAN + d] - x.lo[S::MEAN + d]), turned = 0.0, reach = 0.0;
+        for (int j = S::first(d); j < d; j++) {
+            const int k = S::SLOPE + slope(d, j);
+            off += magnitude(r.slope[slope(d, j)]) * 0.5 * (x.hi[S::MEAN + j] - x.lo[S::MEAN + j]);
+            turned += 0.5 * (x.hi[k] - x.lo[k]) * deviation[j];
+            reach += most(magnitude(x.lo[k]), magnitude(x.hi[k])) * deviation[j];
+        }
+        const double variance = M.hi[entry(d, d)] / (P.v + x.lo[S::SIZE]);
+        deviation[d] = root(least(1.0 / x.lo[S::TAU + d] + square(reach), variance));
+        r.tau[d] = 1.0 / (1.0 / r.tau[d] + square(turned) + weight / nu * square(off));
+        r.half_log_det += 0.5 * logarithm(r.tau[d]);
+    }
+}
+
 template <class S>
 CM_FN void measure_width(const Problem<S>& P, const Node<S>& x, const Spread<S>& M, const Reference<S>& r,
                          const double* half_log_lo, const double* half_log_hi, Width<S>& w) {

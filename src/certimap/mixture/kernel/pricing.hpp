@@ -15,6 +15,7 @@
 
 namespace certimap {
 
+constexpr double WIDE = 10.0;  // above the target: from here on a box is tried with a blurred reference, too
 constexpr int FEW = 6;  // free items: from here on they are decided one by one
 
 template <class S, bool GROUPS, class Items>
@@ -49,14 +50,16 @@ struct Round {
         Reference<S> reference;
         Width<S> width;
         Ledger<S> ledger;
-        take_reference(x, M, half_log_lo, half_log_hi, reference);
-        measure_width(P, x, M, reference, half_log_lo, half_log_hi, width);
-        open_ledger(P, x, in, M, reference, width, log_size(x.lo[S::SIZE]), log_size(x.hi[S::SIZE]), items.weight(),
-                    ledger);
         double c;
-        const double bound = minimise(reference, ledger, c);
-        if (bound < x.bound) x.bound = bound;
-        if (bound <= P.target) return PRUNED;
+        take_reference(x, M, half_log_lo, half_log_hi, reference);
+        if (x.bound > P.target + WIDE && P.free_tau() > 0) {
+            Reference<S> blurred = reference;
+            blur_reference(P, x, M, blurred);
+            bound_at(blurred, M, half_log_lo, half_log_hi, width, ledger, c);
+            if (x.bound <= P.target) return PRUNED;
+        }
+        const double bound = bound_at(reference, M, half_log_lo, half_log_hi, width, ledger, c);
+        if (x.bound <= P.target) return PRUNED;
         const int before = items.count();
         fix(c, bound - P.target + ledger.slack);
         if (items.count() == 0) return before == 0 ? leaf() : AGAIN;
@@ -66,6 +69,17 @@ struct Round {
         if (split.coordinate < 0 || P.slack > 0.0 || P.conflicts)
             branch_on_item(reference, c, bound - P.target, width);
         return BRANCH;
+    }
+
+    // The bound at a reference, which the node keeps if it is its best.
+    CM_FN double bound_at(const Reference<S>& reference, const Spread<S>& M, const double* half_log_lo,
+                          const double* half_log_hi, Width<S>& width, Ledger<S>& ledger, double& c) {
+        measure_width(P, x, M, reference, half_log_lo, half_log_hi, width);
+        open_ledger(P, x, in, M, reference, width, log_size(x.lo[S::SIZE]), log_size(x.hi[S::SIZE]), items.weight(),
+                    ledger);
+        const double bound = minimise(reference, ledger, c);
+        if (bound < x.bound) x.bound = bound;
+        return bound;
     }
 
     CM_FN bool classify(const double* half_log_lo, const double* half_log_hi) {
