@@ -190,11 +190,15 @@ class BranchAndPrice:
         near = self.incumbent.clusters_in(rules)
         search = MarginSearch(self.block, self.pool, rules, problem.n_clusters, self.empty_value, near, self._rng)
         room = Room(ledger.cutoff - ledger.log_map, scale=max(1.0, abs(self.incumbent.value)))
+        rounded = False
         while ledger.stop_reason() is None or ledger.upper_bound == math.inf:
             ledger.iterations += 1
             wanted = self.incumbent.value - problem.offset + (1.0 - SPARE) * room.width
             dual = search.settle(wanted, self._dual_effort())
             if dual is None:
+                if not rounded and self._round(rules):
+                    return self.deepen(node, rules)  # all is measured from the incumbent: begin again
+                rounded = True
                 least = search.master.least_bound()
                 if least is None or not room.rule_out(least + problem.offset - self.incumbent.value):
                     break
@@ -315,6 +319,12 @@ class BranchAndPrice:
         master.add(positions, self.pool.masks[positions], self.pool.values[positions])
         solved = self._solve(master) is not None
         return self.pool.masks[master.columns], master.shares() if solved else np.zeros(len(positions))
+
+    def _round(self, rules: ColumnRules) -> bool:
+        """Whether the best fractional partition of the columns found leads to a better whole one."""
+        before = self.incumbent.value
+        self.incumbent.offer_rounded(rules, *self._shares(rules))
+        return self.incumbent.value > before
 
     def _admissible(self, rules: ColumnRules) -> Ints:
         return np.flatnonzero(rules.admits(self.pool.masks)).astype(np.int64)
