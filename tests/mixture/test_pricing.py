@@ -201,9 +201,10 @@ def test_far_outlier_with_a_narrow_prior():
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 7, 30, 100, 300, 1000])
-def test_bound_holds_at_any_stop_and_the_rest_can_be_resumed(nodes):
+@pytest.mark.parametrize("kind", FORMS)
+def test_bound_holds_at_any_stop_and_the_rest_can_be_resumed(kind, nodes):
     rng = np.random.default_rng(13)
-    case = Case(_data(rng, 10, 3), PRIORS["default"], rng.normal(size=10))
+    case = Case(_data(rng, 10, 3), PRIORS["default"], rng.normal(size=10), kind=kind)
     stopped = certify(case.problem, case.prices, case.best + 1e-6, budget=Budget(max_nodes=nodes, record_boxes=8))
     assert stopped.bound >= case.best
     if stopped.status is PricingStatus.CERTIFIED:

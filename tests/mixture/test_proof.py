@@ -38,6 +38,18 @@ def test_small_sample(covariance_type: str, kind: str) -> None:
         solved(random_clustering(rng, kind, largest=8, covariance_type=covariance_type), tol)
 
 
+@pytest.mark.parametrize("features", [2, 4])
+@pytest.mark.parametrize("covariance_type", FORMS)
+def test_a_proof_stopped_in_wide_boxes_is_confirmed(covariance_type: str, features: int) -> None:
+    """Wide boxes are bounded at a reference of their own, by the solver and by the verifier."""
+    X = np.random.default_rng(features).normal(size=(40, features))
+    X[:20] += 3.0
+    clustering = Clustering(X, 3, covariance_type=covariance_type)
+    result = solve_mixture(clustering.problem(), max_nodes=1, n_init=10, seed=0)
+    assert_mixture_solved(clustering.problem(), result)
+    assert result.upper_bound < 10_000.0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("kind", KINDS)

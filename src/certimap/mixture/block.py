@@ -53,6 +53,7 @@ RANDOM_CLIMBS = 24
 KEPT_COLUMNS = 30
 ENUMERATION_NODES = 200_000_000  # at most, and
 ENUMERATION_FACTOR, LEAST_ENUMERATION = 20, 1_000_000  # times the nodes of the last proof, but so many in any case
+OPEN_ROOM = 0.02  # of what a stopped proof leaves above its target: the verifier bounds wide boxes a little differently
 SHIFT = 1  # coordinate of the size multiplier in the kernel's boxes
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -126,6 +127,13 @@ class GaussianBlock(PartitionBlock):
         form = self._form_of(rules)
         prices, error = self._prices(multipliers, rules)
         started, nodes, room = time.perf_counter(), 0, tolerance
+
+        def claimed(proved: float) -> float:
+            return proved + error + OPEN_ROOM * max(0.0, proved + error - target)
+
+        tell = effort.progress
+        if tell is not None:
+            effort = replace(effort, progress=lambda proved, count: tell(claimed(proved), count))
         while True:
             budget = self._budget(effort.after(nodes, time.perf_counter() - started))
             verdict = certify(form.problem, prices, target - error, budget=budget)
@@ -136,7 +144,7 @@ class GaussianBlock(PartitionBlock):
                 break
             target = max(column.reduced for column in verdict.columns) + error + room
             room *= 2.0
-        bound = verdict.bound + error if verdict.bound < 0.5 * UNBOUNDED else math.inf
+        bound = claimed(verdict.bound) if verdict.bound < 0.5 * UNBOUNDED else math.inf
         if verdict.status is PricingStatus.CERTIFIED:
             bound = target  # the claim, and what a check has to confirm: a little room is worth more than a lower bound
         self._proof_nodes = nodes

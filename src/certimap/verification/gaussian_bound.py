@@ -22,12 +22,12 @@ and as (e+x)^2 >= (1-ETA) e^2 - x^2/ETA, quadratic terms taken at a relative 1-E
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from certimap.verification.gaussian_boxes import FREE, IN, Boxes, Layout, slope
+from certimap.verification.gaussian_boxes import FREE, IN, OUT, Boxes, Layout, slope
 from certimap.verification.gaussian_cloud import Cloud
 from certimap.verification.gaussian_values import Kind
 from certimap.verification.intervals import UNIT
@@ -130,6 +130,41 @@ def frame_of(data: Data, boxes: Boxes) -> Frame:
     return frame
 
 
+def residual_variances(data: Data, boxes: Boxes, frame: Frame) -> Rows:
+    """Bounds of Var(e0_d): nu Var is at most the second moments about the reference of all groups that are not out."""
+    cloud, present = data.cloud, (boxes.status != OUT).astype(float)
+    variances = []
+    for d in range(data.D):
+        moment = np.einsum("ib,ib->b", data.weight * present, frame.e[d] ** 2)
+        for column in frame.e_columns:
+            moment = moment + np.einsum("ib,ib->b", present, column[d] ** 2)
+        origin = frame.residual(d, [cloud.origin[j] - frame.mean[j] for j in range(data.D)])
+        rows = sum((frame.b[slope(d, j)] ** 2 for j in range(d)), np.ones(()))
+        moment = moment + cloud.b0 * origin**2 + rows
+        blur = (cloud.b0 + float(cloud.weight.sum()) + len(cloud.weight) * data.D) * frame.blur[d] ** 2 / data.eta
+        variances.append((moment * (1.0 + 2.0 * data.eta) + 2.0 * blur) / (cloud.v + boxes.lo[0]) * OUTWARD)
+    return variances
+
+
+def blurred(data: Data, boxes: Boxes, frame: Frame, variances: Rows) -> Frame:
+    """The frame at smaller tau0, for wide boxes: what mean and slopes may be off adds to the variance 1/tau0.
+
+    Any tau0 > 0 is a reference; where all tau are equal, so must these be.
+    """
+    n2, D = boxes.hi[0], data.D
+    g = relative_slopes(data, frame)
+    off, deviation = list[Floats](), list[Floats]()
+    for d in range(D):
+        turned = sum((g[slope(d, j)] * deviation[j] for j in range(d)), np.zeros(()))
+        reach = frame.half[d] + sum((np.abs(frame.b[slope(d, j)]) * frame.half[j] for j in range(d)), np.zeros(()))
+        off.append(turned**2 + (data.cloud.b0 + n2) / (data.cloud.v + n2) * reach**2)
+        deviation.append(np.sqrt(np.minimum(1.0 / frame.tau_lo[d] + turned**2, variances[d])))
+    if data.kind is Kind.SPHERICAL:
+        off = [sum(off, np.zeros(())) / D] * D
+    tau = np.array([1.0 / (1.0 / frame.tau[d] + off[d]) for d in range(D)])
+    return replace(frame, tau=list(tau), log_tau=list(logarithm(tau)))
+
+
 def values_at(data: Data, frame: Frame) -> tuple[Floats, Floats]:
     """u_i at the reference, rounded up but for what the second number bounds, per box and group."""
     half_log = 0.5 * sum((log + log_error(log) for log in frame.log_tau), np.zeros(()))
@@ -190,8 +225,8 @@ def _inverse_column(frame: Frame, d: int, j: int) -> list[tuple[int, Floats]]:
     return [(k, np.abs(value) + 64.0 * UNIT * size) for k, value, size in entries]
 
 
-def width_of(data: Data, frame: Frame, boxes: Boxes) -> Width:
-    """Bounds of A_S and C_S over the box, rounded up."""
+def width_of(data: Data, frame: Frame, boxes: Boxes, variances: Rows | None = None) -> Width:
+    """Bounds of A_S and C_S over the box, rounded up; `variances` bound Var(e0_d) where they may be smaller."""
     D, cloud = data.D, data.cloud
     n1, n2 = boxes.lo[0], boxes.hi[0]
     nu, mass = 0.5 * (cloud.v + n2), 0.5 * (cloud.b0 + n2)
@@ -216,7 +251,8 @@ def width_of(data: Data, frame: Frame, boxes: Boxes) -> Width:
             part[1 + 2 * D + slope(d, j)] = nu * frame.tau[d] * (frame.half_b[slope(d, j)] * deviation[j]) ** 2
         variance = np.minimum(by_deviation**2, by_residual)
         A = A + spread + frame.tau[d] * variance
-        deviation.append(np.sqrt(1.0 / frame.tau_lo[d] + variance) * OUTWARD)
+        own = 1.0 / frame.tau_lo[d] + variance
+        deviation.append(np.sqrt(own if variances is None else np.minimum(own, variances[d])) * OUTWARD)
     C = np.zeros(len(boxes))
     for corner in range(1 << (D - 1)):
         sign = [1.0, *(-1.0 if corner >> k & 1 else 1.0 for k in range(D - 1))]

@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from certimap.certificate import CertificateError
-from certimap.verification.gaussian_bound import Data, Frame, bound_boxes, frame_of, width_of
+from certimap.verification.gaussian_bound import (
+    Data,
+    Frame,
+    blurred,
+    bound_boxes,
+    frame_of,
+    residual_variances,
+    width_of,
+)
 from certimap.verification.gaussian_boxes import FREE, IN, OUT, Boxes
 from certimap.verification.gaussian_cloud import Cloud
 from certimap.verification.gaussian_rules import (
@@ -31,6 +39,7 @@ Floats = NDArray[np.float64]
 
 CELLS = 100_000  # groups times boxes of one visit: arrays that stay in the cache
 FEW, SMALL = 4, 12  # free groups of which all sets are looked at, and in problems that have no more than SMALL
+WIDE = 10.0  # above the target: from here on a box is tried at a blurred reference, too
 AGAIN = 0.4  # of a coordinate's width gained, and a box is looked at again before it is split
 
 
@@ -94,6 +103,9 @@ class Search:
         width = width_of(data, frame, boxes)
         bounds = bound_boxes(data, boxes, frame, width)
         alive = bounds.bound > self._target
+        wide = bounds.bound > self._target + WIDE
+        if wide.any() and data.kind is not Kind.KNOWN:
+            alive[wide] = self._blurred_bound(boxes.take(wide), frame.take(wide)) > self._target
         if not alive.any():
             return boxes.take(alive)
         boxes, frame = boxes.take(alive), frame.take(alive)
@@ -110,6 +122,12 @@ class Search:
         shrunk = (1.0 - kept).sum(axis=0) + 0.5 * (4.0 * freed > 1.0)
         again = (shrunk >= AGAIN) | ((boxes.status == FREE).sum(axis=0) <= self._few)
         return Boxes.joined([boxes.take(again), *self._split(boxes.take(~again), part[:, ~again], gain[:, ~again])])
+
+    def _blurred_bound(self, boxes: Boxes, frame: Frame) -> Floats:
+        data = self._data
+        variances = residual_variances(data, boxes, frame)
+        frame = blurred(data, boxes, frame, variances)
+        return bound_boxes(data, boxes, frame, width_of(data, frame, boxes, variances)).bound
 
     def _settle(self, boxes: Boxes) -> Boxes:
         """Groups that others, or the sizes, leave no choice; boxes that contradict themselves are dropped."""

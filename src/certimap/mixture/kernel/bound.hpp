@@ -42,12 +42,12 @@ CM_FN void take_reference(const Node<S>& x, const Spread<S>& M, const double* ha
 }
 
 // A wide box blurs the residuals: what slopes and mean may be off adds to the variance that a precision stands for. In
-// wide boxes this reference gives far better bounds; in small ones the ends of the precision box matter more.
+// wide boxes this reference gives far better bounds; in small ones the ends of the precision box matter more. Where one
+// tau stands for all, the reference has to have one, too.
 template <class S>
 CM_FN void blur_reference(const Problem<S>& P, const Node<S>& x, const Spread<S>& M, Reference<S>& r) {
     const double nu = P.v + x.hi[S::SIZE], weight = P.b0 + x.hi[S::SIZE];
-    double deviation[S::D];
-    r.half_log_det = 0.0;
+    double deviation[S::D], blur[S::D], sum = 0.0;
     for (int d = 0; d < S::D; d++) {
         double off = 0.5 * (x.hi[S::MEAN + d] - x.lo[S::MEAN + d]), turned = 0.0, reach = 0.0;
         for (int j = S::first(d); j < d; j++) {
@@ -58,7 +58,12 @@ CM_FN void blur_reference(const Problem<S>& P, const Node<S>& x, const Spread<S>
         }
         const double variance = M.hi[entry(d, d)] / (P.v + x.lo[S::SIZE]);
         deviation[d] = root(least(1.0 / x.lo[S::TAU + d] + square(reach), variance));
-        r.tau[d] = 1.0 / (1.0 / r.tau[d] + square(turned) + weight / nu * square(off));
+        blur[d] = square(turned) + weight / nu * square(off);
+        sum += blur[d];
+    }
+    r.half_log_det = 0.0;
+    for (int d = 0; d < S::D; d++) {
+        r.tau[d] = 1.0 / (1.0 / r.tau[d] + (P.free_tau() == 1 && !S::SLOPED ? sum / S::D : blur[d]));
         r.half_log_det += 0.5 * logarithm(r.tau[d]);
     }
 }
