@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from multiprocessing.connection import Connection
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 Answer = TypeVar("Answer")
 
@@ -35,7 +35,7 @@ def isolated(function: Callable[..., Answer], *arguments: Any, **options: Any) -
         raise
     if not succeeded:
         raise answer
-    return answer  # type: ignore[no-any-return]
+    return cast(Answer, answer)
 
 
 @cache

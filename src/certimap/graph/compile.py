@@ -125,8 +125,11 @@ def _same_states(a: Variable, b: Variable) -> bool:
 
 
 def _domain_factors(model: Model) -> list[Factor]:
-    matrices = [v for v in model.variables.values() if isinstance(v.domain, PositiveDefinite)]
-    return [Spectral(v, f"eigenvalues({v.name})") for v in matrices if v.domain.order > 1]  # type: ignore[union-attr]
+    return [
+        Spectral(v, f"eigenvalues({v.name})")
+        for v in model.variables.values()
+        if isinstance(v.domain, PositiveDefinite) and v.domain.order > 1
+    ]
 
 
 def _absorb_unary(f: Table, columns: Columns, rows: list[_RowTerms]) -> None:
