@@ -192,13 +192,20 @@ def _bounds(
                         if linked:  # handing over an instance costs more than all the rest
                             extra += _soft_joint_gain(instance, z, i, b, j, c)
                         most = max(most, extra)
-                if most > best[q - 2]:
-                    place = q - 2
-                    while place > 0 and most > best[place - 1]:
-                        best[place] = best[place - 1]
-                        place -= 1
-                    best[place] = most
+                _keep_largest(best, most)
             bound[i, b] = gain[i, b] + 0.5 * best.sum()
+
+
+@kernel
+def _keep_largest(best: FloatArray, value: float) -> None:
+    """Put a value among the largest so far, which stand in falling order, if it is one of them."""
+    place = len(best) - 1
+    if value <= best[place]:
+        return
+    while place > 0 and value > best[place - 1]:
+        best[place] = best[place - 1]
+        place -= 1
+    best[place] = value
 
 
 @kernel
@@ -225,12 +232,7 @@ def _next_move(moves: Flags, needed: Flags, broken: bool, bound: FloatArray, q: 
                 top = max(top, bound[i, k])
                 if needed[i, k] and (item < 0 or bound[i, k] > largest):
                     item, cluster, largest = i, k, bound[i, k]
-        if top > best[q - 1]:
-            place = q - 1
-            while place > 0 and top > best[place - 1]:
-                best[place] = best[place - 1]
-                place -= 1
-            best[place] = top
+        _keep_largest(best, top)
     # Where a constraint is broken, the needed move comes with any others; else it is the first of them itself.
     total = largest + best[: q - 1].sum() if broken else best.sum()
     return (item, cluster) if item >= 0 and total > least else (-1, -1)
